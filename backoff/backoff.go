@@ -1,0 +1,77 @@
+package backoff
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+const (
+	// maxExponent is where the doubling stops: base * 2^10.
+	maxExponent = 10
+
+	// MaxSec is the longest delay in seconds: a base of ten years, of 365 days,
+	// doubled ten times. Longer ones would soon leave the range of timestamptz.
+	MaxSec = 10 * 365 * 24 * 60 * 60 << maxExponent
+)
+
+// Policy turns attempts into a delay in whole seconds. attempts counts the try
+// that has just failed, so it is 1 for a job whose first lease expired. baseSec
+// is the operator's setting queue.retry.backoff_base_sec, in seconds; a policy
+// may ignore it. The reaper holds the result in 0..[MaxSec].
+type Policy interface {
+	DelaySec(attempts int, baseSec int64) int64
+}
+
+// PolicyFunc makes a [Policy] of a function.
+type PolicyFunc func(attempts int, baseSec int64) int64
+
+// DelaySec calls f.
+func (f PolicyFunc) DelaySec(attempts int, baseSec int64) int64 { return f(attempts, baseSec) }
+
+var _ Policy = Exponential{}
+
+// Exponential is baseSec * 2^(attempts-1), the exponent held in 0..10. Its zero
+// value is the reference policy.
+type Exponential struct {
+	// Jitter is the fraction of the delay, from 0 to 1, that chance may take
+	// off: the result is anything from delay*(1-Jitter) to delay, to the whole
+	// second. It only shortens, so the longest delay stays the cap and jobs at
+	// the cap are spread too. Too low, and jobs that failed together retry
+	// together; too high, and some retry almost at once. Default 0: none.
+	Jitter float64
+}
+
+// DelaySec returns the delay in seconds, from 0 to [MaxSec]. A negative base
+// counts as 0, attempts below 1 as 1.
+func (e Exponential) DelaySec(attempts int, baseSec int64) int64 {
+	delay := double(baseSec, min(max(attempts, 1)-1, maxExponent))
+	return delay - shave(delay, e.Jitter)
+}
+
+// Validate reports a Jitter outside 0..1.
+func (e Exponential) Validate() error {
+	if e.Jitter >= 0 && e.Jitter <= 1 {
+		return nil
+	}
+	return fmt.Errorf("backoff: jitter %v is not a fraction from 0 to 1", e.Jitter)
+}
+
+// Clamp holds a delay in 0..[MaxSec].
+func Clamp(sec int64) int64 { return min(max(sec, 0), MaxSec) }
+
+// double returns sec * 2^exponent, held in 0..MaxSec.
+func double(sec int64, exponent int) int64 {
+	if sec > MaxSec>>exponent {
+		return MaxSec
+	}
+	return max(sec, 0) << exponent
+}
+
+// shave returns a random whole number from 0 to delay*jitter.
+func shave(delay int64, jitter float64) int64 {
+	if !(jitter > 0) { // also when it is not a number
+		return 0
+	}
+	span := int64(float64(delay) * min(jitter, 1))
+	return rand.Int64N(span + 1)
+}

@@ -1,0 +1,25 @@
+// Package backoff says how long a job waits before its next try: attempts in,
+// delay out.
+//
+// [Exponential] is the reference: the base doubles with each attempt and stops
+// growing after the eleventh. With a base of 10 seconds:
+//
+//	attempts   1   2   3   4    5    6    7     8     9    10     11 and more
+//	seconds   10  20  40  80  160  320  640  1280  2560  5120  10240
+//
+// A dead worker's jobs all expire together, and without jitter they all retry in
+// the same second. [Exponential.Jitter] spreads them:
+//
+//	reaper.New(pool, reaper.Config{
+//		Backoff: backoff.Exponential{Jitter: 0.5},
+//	})
+//
+// # Guarantees
+//
+// A delay is a whole number of seconds, never negative and never above [MaxSec],
+// whatever goes in. Arithmetic saturates instead of overflowing.
+//
+// # Concurrency
+//
+// Everything here is a value without state and safe for concurrent use.
+package backoff

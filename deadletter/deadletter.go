@@ -1,0 +1,69 @@
+package deadletter
+
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Mover stores jobs whose attempts are spent. Move is called inside the apply's
+// transaction; the queue rows of batch are locked by it and carry the bumped
+// attempts already, and their state and lease are still those of the lease.
+//
+// Move returns exactly one receipt for each job, in any order. It may settle the
+// queue rows itself, as a function in the database does, or leave them: the
+// reaper closes what is still leased. When Move returns an error, or a receipt
+// that refuses, what it wrote is rolled back and it is called again with fewer
+// jobs, so its effects belong into tx alone.
+type Mover interface {
+	Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error)
+}
+
+// MoverFunc makes a [Mover] of a function.
+type MoverFunc func(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error)
+
+// Move calls f.
+func (f MoverFunc) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
+	return f(ctx, tx, batch)
+}
+
+// Batch is what a mover is given: at least one job, oldest lease first.
+type Batch struct {
+	Actor      string // who reaps, as given to Apply
+	FinalError string // what to store as the reason
+	Jobs       []Job
+	Queue      Queue
+}
+
+// Job is one job whose attempts are spent.
+type Job struct {
+	ID       string // the key in its text form
+	Attempts int    // bumped already
+}
+
+// Queue names the queue's table and columns as SQL, quoted already.
+type Queue struct {
+	Table, JobID, JobKind, Attempts, MaxAttempts string
+}
+
+// IDs returns the jobs' keys in their text form.
+func (b Batch) IDs() []string {
+	ids := make([]string, len(b.Jobs))
+	for i, job := range b.Jobs {
+		ids[i] = job.ID
+	}
+	return ids
+}
+
+// in puts the queue's names, and others as pairs of placeholder and SQL, into a
+// statement. What it puts in is not searched again.
+func (q Queue) in(sql string, others ...string) string {
+	return strings.NewReplacer(append(others,
+		"{queue}", q.Table,
+		"{job_id}", q.JobID,
+		"{job_kind}", q.JobKind,
+		"{attempts}", q.Attempts,
+		"{max_attempts}", q.MaxAttempts,
+	)...).Replace(sql)
+}

@@ -1,0 +1,76 @@
+package deadletter
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/georgysavva/scany/v2/pgxscan"
+	"github.com/jackc/pgx/v5"
+)
+
+var _ Mover = Function{}
+
+// Function hands dead jobs to an existing function of the database, called once
+// a job, oldest lease first:
+//
+//	fn_job_move_to_dead_letter(job_id, actor text, final_error text) returns jsonb
+//
+// It returns an object. "refused": true leaves the job in the queue, with
+// "reason" to say why; every field ends up in the receipt's document. A function
+// that returns NULL refuses. The role needs EXECUTE on the function, and what
+// the function itself needs unless that is SECURITY DEFINER.
+type Function struct {
+	// Name is the function's name, with its schema or on the search path.
+	// Empty: fn_job_move_to_dead_letter.
+	Name pgx.Identifier
+}
+
+// sqlCall calls the function for each job, in the order of the array, in one
+// statement. The empty subquery lends the array the type of the queue's key.
+//
+//	$1 job ids      array of the key's type
+//	$2 actor        text
+//	$3 final error  text
+const sqlCall = `-- deadletter.call
+select {function}(u.job_id, $2, $3) as document
+from unnest(array_cat(array(select q.{job_id} from {queue} q where false), $1))
+  with ordinality as u(job_id, n)
+order by u.n`
+
+// Move calls the function for the whole batch with one statement.
+func (f Function) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
+	name, err := f.quoted()
+	if err != nil {
+		return nil, err
+	}
+	var documents [][]byte
+	sql := batch.Queue.in(sqlCall, "{function}", name)
+	err = pgxscan.Select(ctx, tx, &documents, sql, batch.IDs(), batch.Actor, batch.FinalError)
+	if err != nil {
+		return nil, fmt.Errorf("deadletter: call %s: %w", name, err)
+	}
+	receipts := make([]Receipt, len(documents))
+	for i, document := range documents {
+		if receipts[i], err = receipt(batch.Jobs[i].ID, document); err != nil {
+			return nil, err
+		}
+	}
+	return receipts, nil
+}
+
+func receipt(jobID string, document []byte) (Receipt, error) {
+	if document == nil || string(document) == "null" {
+		return Refuse(jobID, "the function returned NULL"), nil
+	}
+	return NewReceipt(jobID, document)
+}
+
+// Validate reports a name that no function can have.
+func (f Function) Validate() error {
+	_, err := f.quoted()
+	return err
+}
+
+func (f Function) quoted() (string, error) {
+	return quoted("function", f.Name, "fn_job_move_to_dead_letter")
+}

@@ -1,0 +1,109 @@
+package deadletter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/georgysavva/scany/v2/pgxscan"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+var _ Mover = Table{}
+
+// Table stores dead jobs as rows of a table: job_id, job_kind, attempts,
+// max_attempts, final_error, moved_by, and the whole queue row as job jsonb. The
+// columns dead_letter_id and moved_at have defaults. The role needs INSERT on
+// the table, SELECT on its columns job_id and dead_letter_id, and SELECT on the
+// whole queue.
+type Table struct {
+	// Name is the table's name, with its schema or on the search path.
+	// Empty: job_dead_letter.
+	Name pgx.Identifier
+}
+
+// sqlInsert copies queue rows, which the transaction has locked already, into
+// the dead-letter table. Served by the queue's key.
+//
+//	$1 job ids      array of the key's type
+//	$2 final error  text
+//	$3 actor        text
+const sqlInsert = `-- deadletter.insert
+insert into {dead_letter}
+  (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
+select q.{job_id}, q.{job_kind}, q.{attempts}, q.{max_attempts}, $2::text, $3::text, to_jsonb(q)
+from {queue} q
+where q.{job_id} = any($1)
+returning job_id::text, dead_letter_id::text, attempts`
+
+// stored is one row that sqlInsert returns, and the receipt's document.
+type stored struct {
+	DeadLetterID string `json:"dead_letter_id"`
+	JobID        string `json:"job_id"`
+	State        string `json:"state"   db:"-"`
+	Refused      bool   `json:"refused" db:"-"`
+	Attempts     int64  `json:"attempts"`
+	FinalError   string `json:"final_error" db:"-"`
+}
+
+// Move stores the batch with one statement. A row that a trigger on the table
+// turned away is refused.
+func (t Table) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
+	name, err := t.quoted()
+	if err != nil {
+		return nil, err
+	}
+	var rows []stored
+	sql := batch.Queue.in(sqlInsert, "{dead_letter}", name)
+	err = pgxscan.Select(ctx, tx, &rows, sql, batch.IDs(), batch.FinalError, batch.Actor)
+	if err != nil {
+		return nil, fmt.Errorf("deadletter: insert into %s: %w", name, err)
+	}
+	return receipts(batch, rows)
+}
+
+func receipts(batch Batch, rows []stored) ([]Receipt, error) {
+	byID := make(map[string]stored, len(rows))
+	for _, row := range rows {
+		byID[row.JobID] = row
+	}
+	receipts := make([]Receipt, len(batch.Jobs))
+	for i, job := range batch.Jobs {
+		row, ok := byID[job.ID]
+		if !ok {
+			receipts[i] = Refuse(job.ID, "the dead-letter table did not take the row")
+			continue
+		}
+		row.State, row.FinalError = "dead_letter", batch.FinalError
+		document, err := json.Marshal(row)
+		if err != nil {
+			return nil, fmt.Errorf("deadletter: receipt of job %q: %w", job.ID, err)
+		}
+		receipts[i] = Receipt{JobID: job.ID, Document: document}
+	}
+	return receipts, nil
+}
+
+// Validate reports a name that no table can have.
+func (t Table) Validate() error {
+	_, err := t.quoted()
+	return err
+}
+
+func (t Table) quoted() (string, error) {
+	return quoted("table", t.Name, "job_dead_letter")
+}
+
+// quoted quotes a configured name, or returns the default when there is none.
+func quoted(what string, name pgx.Identifier, preset string) (string, error) {
+	if len(name) == 0 {
+		return preset, nil
+	}
+	sql, err := pgtext.Name(name)
+	if err != nil {
+		return "", fmt.Errorf("deadletter: %s: %w", what, err)
+	}
+	return sql, nil
+}

@@ -1,0 +1,30 @@
+// Package gates answers one question: may this apply go ahead?
+//
+// Operators open three gates on purpose before a reaper may write. Each is a
+// boolean setting under a fixed key; they are checked in this order, and the
+// first closed one is the reason for the refusal:
+//
+//	1  queue.job_substrate.enabled       unset means false   open when true
+//	2  queue.lease.reaper_enabled        unset means false   open when true
+//	3  queue.lease.reaper_dry_run_only   unset means true    open when false
+//
+// A [Source] reads the settings inside the transaction that acts on them.
+// [Table] reads a settings table and locks what it read, [Static] holds fixed
+// answers, [SourceFunc] adapts a function.
+//
+//	reaper.New(pool, reaper.Config{
+//		Gates: gates.Table{Name: pgx.Identifier{"ops", "settings"}},
+//	})
+//
+// # Guarantees
+//
+// Only a value that PostgreSQL takes for a boolean opens a gate. Anything else
+// is a [*ValueError], and nothing is changed.
+//
+// With [Table] the gates are a fence: when a transaction that closes a gate has
+// committed, no apply commits after it.
+//
+// # Concurrency
+//
+// Everything here is a value without state and safe for concurrent use.
+package gates

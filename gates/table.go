@@ -1,0 +1,81 @@
+package gates
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/georgysavva/scany/v2/pgxscan"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+var _ Source = Table{}
+
+// Table reads settings from a table with the columns key and value. The column
+// value may be text, boolean or jsonb; NULL, and jsonb's null, mean unset.
+//
+// It locks the rows it reads FOR SHARE, so a transaction that changes a gate
+// waits for the applies that are under way, and they for it. For that the role
+// needs SELECT on the table and UPDATE on any one column of it.
+type Table struct {
+	// Name is the table's name, with its schema or on the search path.
+	// Empty: queue_config.
+	Name pgx.Identifier
+}
+
+// sqlRead reads the settings and locks their rows FOR SHARE. The detour over
+// jsonb gives the bare text of a text, a boolean and a jsonb value alike.
+// Served by the primary key on key.
+//
+//	$1 keys  text[]
+const sqlRead = `-- gates.read
+select c.key, to_jsonb(c.value) #>> '{}' as value
+from {table} c
+where c.key = any($1::text[])
+order by c.key
+for share of c`
+
+// Read reads what is set of keys. A key with two rows is a [*ValueError].
+func (t Table) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
+	name, err := t.quoted()
+	if err != nil {
+		return nil, err
+	}
+	var rows []struct {
+		Key   string
+		Value *string
+	}
+	err = pgxscan.Select(ctx, tx, &rows, strings.Replace(sqlRead, "{table}", name, 1), keys)
+	if err != nil {
+		return nil, fmt.Errorf("gates: read %s: %w", name, err)
+	}
+	values := make(Values, len(rows))
+	for _, row := range rows {
+		if _, twice := values[row.Key]; twice {
+			return nil, &ValueError{row.Key, values[row.Key], "is one of several rows for this key"}
+		}
+		if row.Value != nil {
+			values[row.Key] = *row.Value
+		}
+	}
+	return values, nil
+}
+
+// Validate reports a name that no table can have.
+func (t Table) Validate() error {
+	_, err := t.quoted()
+	return err
+}
+
+func (t Table) quoted() (string, error) {
+	if len(t.Name) == 0 {
+		return "queue_config", nil
+	}
+	name, err := pgtext.Name(t.Name)
+	if err != nil {
+		return "", fmt.Errorf("gates: settings table: %w", err)
+	}
+	return name, nil
+}

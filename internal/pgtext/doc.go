@@ -1,0 +1,5 @@
+// Package pgtext turns names and state labels into SQL text, quoted.
+//
+// It is the one place where anything but a constant becomes part of a
+// statement. Everything else reaches PostgreSQL as a parameter.
+package pgtext

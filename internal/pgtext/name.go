@@ -1,0 +1,58 @@
+package pgtext
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// maxNameBytes is the length of the longest name PostgreSQL keeps; it cuts
+// longer ones short without an error (NAMEDATALEN - 1).
+const maxNameBytes = 63
+
+// Name quotes a name of one or two parts, as in "schema"."table". A name that no
+// table can have is an error that wraps ErrName.
+func Name(id pgx.Identifier) (string, error) {
+	if len(id) < 1 || len(id) > 2 {
+		return "", fmt.Errorf("%w %q: it takes a table, or a schema and a table", ErrName, []string(id))
+	}
+	for _, part := range id {
+		if fault := partFault(part); fault != "" {
+			return "", fmt.Errorf("%w %q: %s", ErrName, part, fault)
+		}
+	}
+	return id.Sanitize(), nil
+}
+
+// ErrName is wrapped by the errors of Name and Label.
+var ErrName = errors.New("impossible name")
+
+func partFault(part string) string {
+	switch {
+	case part == "":
+		return "it is empty"
+	case strings.ContainsRune(part, 0):
+		return "it contains a NUL"
+	case !utf8.ValidString(part):
+		return "it is not UTF-8"
+	case len(part) > maxNameBytes:
+		return fmt.Sprintf("it is longer than %d bytes", maxNameBytes)
+	}
+	return ""
+}
+
+// Label quotes a state's name as a literal. Backslashes are safe under either
+// setting of standard_conforming_strings.
+func Label(label string) (string, error) {
+	if fault := partFault(label); fault != "" {
+		return "", fmt.Errorf("%w %q: %s", ErrName, label, fault)
+	}
+	quoted := "'" + strings.ReplaceAll(label, "'", "''") + "'"
+	if strings.Contains(label, `\`) {
+		return "E" + strings.ReplaceAll(quoted, `\`, `\\`), nil
+	}
+	return quoted, nil
+}

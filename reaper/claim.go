@@ -1,0 +1,85 @@
+package reaper
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/georgysavva/scany/v2/pgxscan"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/backoff"
+	"github.com/lease-governance/leasereaper/deadletter"
+)
+
+// claimed is a job that the transaction has locked, what is due to it, and in
+// the end what became of it.
+type claimed struct {
+	id       string
+	attempts int // bumped
+	spent    bool
+
+	delaySec    int64     // of a reset
+	scheduledAt time.Time // of a reset
+	receipt     deadletter.Receipt
+
+	failure *Failure // not nil: it is as it was
+}
+
+// claimRow is a row of sqlClaim.
+type claimRow struct {
+	Now         time.Time
+	ID          string
+	Attempts    int
+	MaxAttempts int
+}
+
+// claim locks the oldest stale leases, at most limit, and decides what is due to
+// each.
+func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, limit int, baseSec int64) ([]*claimed, error) {
+	var rows []claimRow
+	if err := pgxscan.Select(ctx, tx, &rows, r.sql.claim, int64(limit)); err != nil {
+		return nil, fmt.Errorf("reaper: claim stale leases: %w", err)
+	}
+	jobs := make([]*claimed, len(rows))
+	for i, row := range rows {
+		jobs[i] = r.decide(row, baseSec)
+	}
+	return jobs, nil
+}
+
+func (r *Reaper) decide(row claimRow, baseSec int64) *claimed {
+	job := &claimed{
+		id:       row.ID,
+		attempts: bump(row.Attempts, row.MaxAttempts),
+		spent:    spent(row.Attempts, row.MaxAttempts),
+	}
+	if !job.spent {
+		job.delaySec = backoff.Clamp(r.cfg.Backoff.DelaySec(job.attempts, baseSec))
+		job.scheduledAt = addSeconds(row.Now, job.delaySec)
+	}
+	return job
+}
+
+// spent reports whether one more failed try uses the tries up. The sum that
+// would say it plainly overflows at the integer's edge.
+func spent(attempts, maxAttempts int) bool {
+	return attempts >= maxAttempts || attempts+1 >= maxAttempts
+}
+
+// bump counts the failed try. A spent job at the edge of PostgreSQL's integer or
+// bigint stays there: its column can hold no more, and it goes to the dead
+// letters either way.
+func bump(attempts, maxAttempts int) int {
+	atEdge := attempts == math.MaxInt32 || attempts == math.MaxInt
+	if atEdge && spent(attempts, maxAttempts) {
+		return attempts
+	}
+	return attempts + 1
+}
+
+// addSeconds adds more seconds than a Duration can hold.
+func addSeconds(t time.Time, sec int64) time.Time {
+	return time.Unix(t.Unix()+sec, int64(t.Nanosecond())).UTC()
+}

@@ -1,0 +1,121 @@
+package reaper_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// cancelAt is a tracer that ends a context when the n-th statement is sent, or
+// when it has been answered.
+type cancelAt struct {
+	n        int
+	answered bool
+	cancel   context.CancelFunc
+	count    int
+}
+
+func (c *cancelAt) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.count++
+	c.strike(false)
+	return ctx
+}
+
+func (c *cancelAt) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) { c.strike(true) }
+
+func (c *cancelAt) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return c.TraceQueryStart(ctx, nil, pgx.TraceQueryStartData{})
+}
+
+func (c *cancelAt) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (c *cancelAt) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) { c.strike(true) }
+
+func (c *cancelAt) strike(answered bool) {
+	if c.cancel != nil && c.count == c.n && c.answered == answered {
+		c.cancel()
+	}
+}
+
+// A service that is shut down in the middle of an apply must not leave a
+// transaction open, a connection lost to the pool, or half a batch.
+func TestAContextCancelledAnywhereLeavesNothingHalfDone(t *testing.T) {
+	t.Parallel()
+	admin := openQueue(t)
+	tracer := &cancelAt{}
+	pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
+		c.MaxConns = 1
+		c.ConnConfig.Tracer = tracer
+	})
+	r := newReaper(t, pool, reaper.Config{})
+
+	points := statementsOf(t, admin, pool, tracer, r)
+	require.Greater(t, points, 5)
+	for n := 1; n <= points; n++ {
+		for _, answered := range []bool{false, true} {
+			refill(t, admin)
+			ctx, cancel := context.WithCancel(t.Context())
+			*tracer = cancelAt{n: n, answered: answered, cancel: cancel}
+
+			_, err := r.Apply(ctx, actor, 10)
+
+			cancel()
+			*tracer = cancelAt{}
+			counts := states(t, admin)
+			done := counts["leased"] == 0
+			switch {
+			case err == nil:
+				require.True(t, done)
+			case done || counts["leased"] != 5:
+				require.ErrorIs(t, err, reaper.ErrOutcomeUnknown, "statement %d: %v", n, counts)
+				require.True(t, done)
+			}
+			require.Zero(t, pool.Stat().AcquiredConns())
+			exec(t, pool, `select 1`)
+			require.Eventually(t, func() bool {
+				return one[int](t, admin, `select count(*)::int from pg_stat_activity
+					where datname = current_database() and state like 'idle in transaction%'`) == 0
+			}, waiting, tick)
+		}
+	}
+}
+
+// statementsOf counts the statements and batches of an apply that goes well.
+func statementsOf(t *testing.T, admin, pool *pgxpool.Pool, tracer *cancelAt, r *reaper.Reaper) int {
+	t.Helper()
+	refill(t, admin)
+	apply(t, r, 10)
+	exec(t, pool, `select 1`) // the statements are prepared now
+	refill(t, admin)
+	*tracer = cancelAt{}
+	apply(t, r, 10)
+	return tracer.count
+}
+
+func refill(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	exec(t, pool, `truncate job_queue, job_dead_letter`)
+	stale(t, pool, "retryable", 3, 0, 5)
+	stale(t, pool, "exhausted", 2, 4, 5)
+}
+
+// A context that has ended before the call is the caller's error, not a panic or
+// a refusal.
+func TestAnEndedContextIsAnError(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := newReaper(t, pool, reaper.Config{})
+
+	_, err := r.Apply(ctx, actor, 10)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = r.DryRun(ctx, 10)
+	require.ErrorIs(t, err, context.Canceled)
+}

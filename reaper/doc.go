@@ -1,0 +1,37 @@
+// Package reaper gives every job whose lease has run out its due: another try,
+// later, or the dead letters when its tries are spent.
+//
+// A worker claims a job by setting the row's state to leased, with an owner and
+// an end. When the worker dies, nobody finishes the job and nobody gives it
+// back. [Reaper.DryRun] shows such jobs and what would become of them.
+// [Reaper.Apply] claims a batch of them with FOR UPDATE SKIP LOCKED, oldest
+// lease first, counts the failed try, and resets each job with a delay or moves
+// it to the dead letters, all in one transaction. Operators open three gates
+// before it may; see package gates.
+//
+//	r, err := reaper.New(pool, reaper.Config{})
+//	if err != nil {
+//		return err
+//	}
+//	result, err := r.Apply(ctx, "billing-reaper", 1000)
+//	if err != nil {
+//		return err
+//	}
+//	if result.Refused {
+//		log.Print("reaper refused: ", result.Reason)
+//	}
+//
+// # Guarantees
+//
+// An apply commits whole or leaves no trace. Of any number of reapers one reaps
+// a given stale lease, once. A lease that is not stale is never touched, also
+// when its renewal races the reaper. A dry run cannot write. The number of round
+// trips does not depend on the size of the batch, as long as no row is turned
+// away, and a row that is turned away does not stop the others. No clock but the
+// database's decides anything.
+//
+// # Concurrency
+//
+// A Reaper on a pool is safe for concurrent use. On a connection or in a
+// transaction it is as little so as these are.
+package reaper

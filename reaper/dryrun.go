@@ -1,0 +1,90 @@
+package reaper
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/georgysavva/scany/v2/pgxscan"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// DryRun shows what an Apply with the same limit would do now: how many leases
+// are stale, and the oldest of them, at most limit, with what would become of
+// each. It asks no gate.
+//
+// It cannot write: its transaction is read-only. It needs SELECT on the queue's
+// nine columns, waits for no row lock, and runs on a hot standby. Everything is
+// read in one snapshot, and times are the database's.
+//
+// A limit below 1 is [ErrLimit].
+func (r *Reaper) DryRun(ctx context.Context, limit int) (*DryRunResult, error) {
+	if err := checkLimit(limit); err != nil {
+		return nil, err
+	}
+	tx, err := r.begin(ctx, pgx.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	defer rollback(ctx, tx)
+
+	var rows []dryRunRow
+	batch := &pgx.Batch{}
+	batch.Queue("set transaction read only") // a savepoint is not begun so
+	batch.Queue(r.sql.dryRun, int64(limit)).Query(func(found pgx.Rows) error {
+		return pgxscan.ScanAll(&rows, found)
+	})
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("reaper: read stale leases: %w", err)
+	}
+	return dryRunResult(rows, limit), nil
+}
+
+// dryRunRow is a row of sqlDryRun. Without stale leases there is one row and no
+// job in it.
+type dryRunRow struct {
+	EvaluatedAt     time.Time
+	StaleLeaseCount int
+	JobID           *string
+	JobKind         *string
+	LeaseOwner      *string
+	LeaseUntil      pgtype.Timestamptz
+	Attempts        *int
+	MaxAttempts     *int
+	OverdueSeconds  *int64
+}
+
+func dryRunResult(rows []dryRunRow, limit int) *DryRunResult {
+	result := &DryRunResult{
+		EvaluatedAt:     rows[0].EvaluatedAt.UTC(),
+		StaleLeaseCount: rows[0].StaleLeaseCount,
+		Limit:           limit,
+		Jobs:            make([]Job, 0, len(rows)),
+	}
+	for _, row := range rows {
+		if row.JobID != nil {
+			result.Jobs = append(result.Jobs, row.job())
+		}
+	}
+	return result
+}
+
+func (row dryRunRow) job() Job {
+	job := Job{
+		JobID:          *row.JobID,
+		LeaseOwner:     row.LeaseOwner,
+		LeaseUntil:     fromServer(row.LeaseUntil),
+		Attempts:       *row.Attempts,
+		MaxAttempts:    *row.MaxAttempts,
+		OverdueSeconds: *row.OverdueSeconds,
+		WouldAction:    WouldReset,
+	}
+	if row.JobKind != nil {
+		job.JobKind = *row.JobKind
+	}
+	if spent(job.Attempts, job.MaxAttempts) {
+		job.WouldAction = WouldMove
+	}
+	return job
+}

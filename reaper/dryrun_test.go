@@ -1,0 +1,175 @@
+package reaper_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// An operator decides on the count and the list, so the count must not stop at
+// the limit and the list must begin with the oldest lease.
+func TestDryRunCountsAllAndListsTheOldest(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t) // no gate is open, and none is asked
+	stale(t, pool, "kind", 20, 0, 5)
+	exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values
+		('live', 'leased', now() + interval '1 hour'), ('not leased', 'ready', now() - interval '1 hour')`)
+
+	result, err := newReaper(t, pool, reaper.Config{}).DryRun(t.Context(), 3)
+
+	require.NoError(t, err)
+	require.Equal(t, 20, result.StaleLeaseCount)
+	require.Equal(t, 3, result.Limit)
+	require.False(t, result.Mutation)
+	require.Len(t, result.Jobs, 3)
+	for i, job := range result.Jobs {
+		require.EqualValues(t, 20-i, job.OverdueSeconds)
+		require.Equal(t, result.EvaluatedAt.Add(-job.LeaseUntil.Sub(result.EvaluatedAt).Abs()), job.LeaseUntil)
+	}
+}
+
+// A tool that loops over null instead of a list breaks on the good day.
+func TestDryRunOfAnEmptyQueueListsNothing(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+
+	result, err := newReaper(t, pool, reaper.Config{}).DryRun(t.Context(), 3)
+
+	require.NoError(t, err)
+	require.Contains(t, toJSON(t, result), `"jobs":[]`)
+	requireReadsBack(t, result)
+}
+
+// A dry run is what people try in production first: it must do nothing, under a
+// role that may do nothing, on a database where nothing may be done.
+func TestDryRunLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "kind", 5, 0, 5)
+	exec(t, pool, `create sequence watched; grant select on job_queue to public`)
+	dry := pgtest.Connect(t, pool, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	})
+	role := one[string](t, pool, `select 'dry_' || md5(current_database())`)
+	exec(t, pool, `create role `+role)
+	t.Cleanup(func() { dropRole(t, pool, role) })
+	exec(t, dry, `set session characteristics as transaction read only`)
+	before := fingerprint(t, pool)
+
+	asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
+	for _, db := range []*pgxpool.Pool{dry, asRole} {
+		result, err := newReaper(t, db, reaper.Config{}).DryRun(t.Context(), 10)
+		require.NoError(t, err)
+		require.Len(t, result.Jobs, 5)
+	}
+
+	require.Equal(t, before, fingerprint(t, pool))
+	require.False(t, one[bool](t, pool, `select is_called from watched`))
+}
+
+// dropRole drops a role, which belongs to the whole server, before the database
+// goes.
+func dropRole(t *testing.T, pool *pgxpool.Pool, role string) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	_, err := pool.Exec(ctx, `drop owned by `+role)
+	require.NoError(t, err)
+	_, err = pool.Exec(ctx, `drop role `+role)
+	require.NoError(t, err)
+}
+
+// A dry run that waits for workers would hang exactly when something is wrong.
+func TestDryRunWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "kind", 5, 0, 5)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context()) //nolint:errcheck // it only holds locks
+	exec(t, tx, `select from job_queue for update`)
+	exec(t, tx, `lock table job_queue in exclusive mode`)
+	impatient := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["lock_timeout"] = "1" })
+
+	result, err := newReaper(t, impatient, reaper.Config{}).DryRun(t.Context(), 10)
+
+	require.NoError(t, err)
+	require.Len(t, result.Jobs, 5)
+}
+
+// The columns of the user's own may be secret: SELECT on the nine is enough.
+func TestDryRunNeedsNineColumns(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	stale(t, pool, "kind", 1, 0, 5)
+	role := one[string](t, pool, `select 'nine_' || md5(current_database())`)
+	exec(t, pool, `create role `+role)
+	t.Cleanup(func() { dropRole(t, pool, role) })
+	exec(t, pool, `grant select (job_id, job_kind, state, attempts, max_attempts, scheduled_at, lease_owner,
+		lease_until, last_error) on job_queue to `+role)
+	asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
+
+	_, err := newReaper(t, asRole, reaper.Config{}).DryRun(t.Context(), 10)
+	require.NoError(t, err)
+
+	exec(t, pool, `revoke select (lease_owner) on job_queue from `+role)
+	_, err = newReaper(t, asRole, reaper.Config{}).DryRun(t.Context(), 10)
+	var pgErr *pgconn.PgError
+	require.ErrorAs(t, err, &pgErr)
+	require.Equal(t, "42501", pgErr.Code)
+}
+
+// A dry run inside a caller's transaction is read-only for itself, and must not
+// leave the caller's transaction so.
+func TestDryRunInACallersTransactionLeavesItWritable(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "kind", 1, 0, 5)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context()) //nolint:errcheck // committed below
+
+	dryRun, err := newReaper(t, tx, reaper.Config{}).DryRun(t.Context(), 10)
+	require.NoError(t, err)
+	require.Len(t, dryRun.Jobs, 1)
+
+	require.Len(t, apply(t, newReaper(t, tx, reaper.Config{}), 10).Actions, 1)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, map[string]int{"retry_waiting": 1}, states(t, pool))
+}
+
+// In a transaction of its own, a dry run cannot write even where its SQL would:
+// a queue that is a view over a function with side effects shows it.
+func TestDryRunCannotWrite(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	exec(t, pool, `alter table job_queue rename to jobs;
+		create table trace (at timestamptz);
+		create function note() returns boolean language sql volatile as
+			'insert into trace values (now()) returning true';
+		create view job_queue as select * from jobs where note()`)
+	stale := `insert into jobs (job_kind, state, lease_until) values ('k', 'leased', now() - interval '1s')`
+	exec(t, pool, stale)
+
+	for name, db := range map[string]reaper.DB{"a pool": pool, "a transaction": begin(t, pool)} {
+		_, err := newReaper(t, db, reaper.Config{}).DryRun(t.Context(), 10)
+		var pgErr *pgconn.PgError
+		require.ErrorAs(t, err, &pgErr, name)
+		require.Equal(t, "25006", pgErr.Code, name) // read_only_sql_transaction
+	}
+}
+
+// begin begins a transaction that ends with the test.
+func begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
+	return tx
+}

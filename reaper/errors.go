@@ -1,0 +1,35 @@
+package reaper
+
+import (
+	"errors"
+	"fmt"
+)
+
+var (
+	// ErrNilDB is New's error for a DB that is nil, or holds a nil pointer.
+	ErrNilDB = errors.New("reaper: db is nil")
+
+	// ErrLimit is wrapped by the error for a limit below 1.
+	ErrLimit = errors.New("reaper: limit is below 1")
+
+	// ErrActor is wrapped by the error for an actor that PostgreSQL cannot
+	// store as text: one with a NUL, or that is not UTF-8.
+	ErrActor = errors.New("reaper: actor is not valid text")
+
+	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection
+	// broke during COMMIT: it happened whole or not at all, and nobody can know
+	// which. Any other error means that nothing has changed. Calling again is
+	// safe either way: what was reaped is not stale any more.
+	ErrOutcomeUnknown = errors.New("reaper: connection broke during commit, outcome unknown")
+
+	// ErrReceipts is wrapped by the error of an apply whose mover did not
+	// return exactly one receipt for each job.
+	ErrReceipts = errors.New("reaper: mover did not return one receipt for each job")
+)
+
+func checkLimit(limit int) error {
+	if limit < 1 {
+		return fmt.Errorf("%w: %d", ErrLimit, limit)
+	}
+	return nil
+}

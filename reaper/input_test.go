@@ -1,0 +1,199 @@
+package reaper_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/backoff"
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// A service that was wired up wrongly must hear so at its start.
+func TestNewRefusesANilDB(t *testing.T) {
+	t.Parallel()
+
+	for name, db := range map[string]reaper.DB{
+		"nil": nil, "a nil pool": (*pgxpool.Pool)(nil), "a nil connection": (*pgx.Conn)(nil),
+	} {
+		_, err := reaper.New(db, reaper.Config{})
+		require.ErrorIs(t, err, reaper.ErrNilDB, name)
+	}
+}
+
+// Whoever mends one fault of a configuration and finds the next one at the next
+// start was served badly.
+func TestNewReportsEveryFaultAtOnce(t *testing.T) {
+	t.Parallel()
+
+	_, err := reaper.New(nil, reaper.Config{
+		Queue: reaper.Table{
+			Name:    pgx.Identifier{"a", "b", "c"},
+			Columns: reaper.Columns{JobID: "a\x00b", LeaseUntil: string(make([]byte, 64))},
+			States:  reaper.States{Leased: "\xff"},
+		},
+		Gates:      gates.Table{Name: pgx.Identifier{""}},
+		DeadLetter: deadletter.Table{Name: pgx.Identifier{"x", "y", "z"}},
+		Backoff:    backoff.Exponential{Jitter: 1.5},
+	})
+
+	require.ErrorIs(t, err, reaper.ErrNilDB)
+	require.ErrorIs(t, err, pgtext.ErrName)
+	require.Len(t, flatten(err), 8)
+}
+
+func flatten(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // it looks at the joints themselves
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, err := range joined.Unwrap() {
+		all = append(all, flatten(err)...)
+	}
+	return all
+}
+
+// A limit of 0 from a missing configuration value must not mean all or nothing.
+func TestALimitBelowOneIsAnError(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "kind", 1, 0, 5)
+	r := newReaper(t, pool, reaper.Config{})
+
+	for _, limit := range []int{0, -1} {
+		_, err := r.Apply(t.Context(), actor, limit)
+		require.ErrorIs(t, err, reaper.ErrLimit)
+		_, err = r.DryRun(t.Context(), limit)
+		require.ErrorIs(t, err, reaper.ErrLimit)
+	}
+	require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+}
+
+// An actor that cannot be stored must fail before the batch, not in it.
+func TestAnActorThatIsNotTextIsAnError(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	r := newReaper(t, pool, reaper.Config{})
+
+	for _, actor := range []string{"a\x00b", "\xff"} {
+		_, err := r.Apply(t.Context(), actor, 1)
+		require.ErrorIs(t, err, reaper.ErrActor)
+	}
+}
+
+// A typo in a setting must never open a gate, and must say where it is.
+func TestASettingThatDoesNotParseIsAnError(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ key, value string }{
+		"a gate that is no boolean":  {gates.ReaperEnabled, "treu"},
+		"a gate that is empty":       {gates.SubstrateEnabled, ""},
+		"a gate that is a long s":    {gates.SubstrateEnabled, "yeſ"},
+		"a third gate that is null":  {gates.DryRunOnly, "null"},
+		"a base that is empty":       {gates.BackoffBaseSec, ""},
+		"a base that is negative":    {gates.BackoffBaseSec, "-1"},
+		"a base that is a fraction":  {gates.BackoffBaseSec, "1.5"},
+		"a base that is a second":    {gates.BackoffBaseSec, "10s"},
+		"a base above ten years":     {gates.BackoffBaseSec, "315360001"},
+		"a base beyond every number": {gates.BackoffBaseSec, "99999999999999999999"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := openQueue(t)
+			stale(t, pool, "kind", 1, 0, 5)
+			exec(t, pool, `insert into queue_config (key, value) values ($1, $2)
+				on conflict (key) do update set value = excluded.value`, test.key, test.value)
+
+			result, err := newReaper(t, pool, reaper.Config{}).Apply(t.Context(), actor, 10)
+
+			require.Nil(t, result)
+			var valueErr *gates.ValueError
+			require.ErrorAs(t, err, &valueErr)
+			require.Equal(t, test.key, valueErr.Key)
+			require.Equal(t, test.value, valueErr.Value)
+			require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+			exec(t, pool, `select from job_queue, queue_config for update nowait`)
+		})
+	}
+}
+
+// A database that was never migrated, or half: the error names what is missing,
+// and nothing is changed.
+func TestWhatIsMissingIsPostgreSQLsError(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ breakage, code string }{
+		"the queue":               {`drop table job_queue`, "42P01"},
+		"the settings":            {`drop table queue_config`, "42P01"},
+		"the dead letters":        {`drop table job_dead_letter`, "42P01"},
+		"a column of the queue":   {`alter table job_queue drop column lease_until`, "42703"},
+		"a column that is set":    {`alter table job_queue drop column last_error`, "42703"},
+		"a dead letter's column":  {`alter table job_dead_letter drop column moved_by`, "42703"},
+		"a column of settings":    {`alter table queue_config drop column value`, "42703"},
+		"the right to write":      {`revoke update on job_queue from %`, "42501"},
+		"the right to the graves": {`revoke insert on job_dead_letter from %`, "42501"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := openQueue(t)
+			stale(t, pool, "retryable", 2, 0, 5)
+			stale(t, pool, "exhausted", 2, 4, 5)
+			role := one[string](t, pool, `select 'user_' || md5(current_database())`)
+			exec(t, pool, `create role `+role)
+			t.Cleanup(func() { dropRole(t, pool, role) })
+			exec(t, pool, `grant select, insert, update on all tables in schema public to `+role)
+			exec(t, pool, strings.ReplaceAll(test.breakage, "%", role))
+			asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
+
+			_, err := newReaper(t, asRole, reaper.Config{}).Apply(t.Context(), actor, 10)
+
+			var pgErr *pgconn.PgError
+			require.ErrorAs(t, err, &pgErr)
+			require.Equal(t, test.code, pgErr.Code)
+			if name != "the queue" {
+				require.Equal(t, map[string]int{"leased": 4}, states(t, pool))
+			}
+		})
+	}
+}
+
+// A name with a quote in it is a name, not SQL.
+func TestNamesWithQuotesAreNames(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "retryable", 2, 0, 5)
+	stale(t, pool, "exhausted", 2, 4, 5)
+	exec(t, pool, `create schema "Odd-Schema";
+		alter table job_queue set schema "Odd-Schema";
+		alter table "Odd-Schema".job_queue rename to "job""queue; drop table x";
+		alter table "Odd-Schema"."job""queue; drop table x" rename column lease_until to "lease ""until""";
+		alter table job_dead_letter rename to "dead 'letters'";
+		alter table queue_config rename to "{queue}"`)
+	queue := reaper.Table{
+		Name:    pgx.Identifier{"Odd-Schema", `job"queue; drop table x`},
+		Columns: reaper.Columns{LeaseUntil: `lease "until"`},
+		States:  reaper.States{RetryWaiting: `it's \waiting`},
+	}
+
+	result := apply(t, newReaper(t, pool, reaper.Config{
+		Queue:      queue,
+		Gates:      gates.Table{Name: pgx.Identifier{"{queue}"}},
+		DeadLetter: deadletter.Table{Name: pgx.Identifier{"dead 'letters'"}},
+	}), 10)
+
+	require.Equal(t, 2, result.ResetCount)
+	require.Equal(t, 2, result.DeadLetterCount)
+	require.Equal(t, 2, one[int](t, pool, `select count(*)::int from "Odd-Schema"."job""queue; drop table x"
+		where state = $1 and "lease ""until""" is null`, `it's \waiting`))
+}

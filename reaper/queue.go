@@ -1,0 +1,103 @@
+package reaper
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// Table maps the reaper to a queue. Its zero value is the reference schema's
+// job_queue, and so is every part of it that is left empty.
+type Table struct {
+	// Name is the table's name, with its schema or on the search path. A wrong
+	// one shows as PostgreSQL's error 42P01 at the first call.
+	Name    pgx.Identifier
+	Columns Columns
+	States  States
+}
+
+// Columns names the queue's columns. An empty name is the field's own in snake
+// case: job_id for JobID.
+type Columns struct {
+	JobID, JobKind, State, Attempts, MaxAttempts, ScheduledAt, LeaseOwner, LeaseUntil, LastError string
+}
+
+// States names the three states that the reaper knows. Empty ones are leased,
+// retry_waiting and dead_letter.
+type States struct {
+	Leased, RetryWaiting, DeadLetter string
+}
+
+// statements are the SQL texts with the queue's names in them.
+type statements struct {
+	dryRun, claim, reset, bump, close, unclosed string
+}
+
+// render quotes the queue's names, once, and puts them into the statements. Its
+// error holds every fault at once.
+func (t Table) render() (statements, deadletter.Queue, error) {
+	var n names
+	queue := deadletter.Queue{
+		Table:       n.name("queue", t.Name, "job_queue"),
+		JobID:       n.column("job_id", t.Columns.JobID),
+		JobKind:     n.column("job_kind", t.Columns.JobKind),
+		Attempts:    n.column("attempts", t.Columns.Attempts),
+		MaxAttempts: n.column("max_attempts", t.Columns.MaxAttempts),
+	}
+	n.column("state", t.Columns.State)
+	n.column("scheduled_at", t.Columns.ScheduledAt)
+	n.column("lease_owner", t.Columns.LeaseOwner)
+	n.column("lease_until", t.Columns.LeaseUntil)
+	n.column("last_error", t.Columns.LastError)
+	n.label("leased", t.States.Leased)
+	n.label("retry_waiting", t.States.RetryWaiting)
+	n.label("dead_letter", t.States.DeadLetter)
+
+	in := strings.NewReplacer(n.pairs...).Replace
+	return statements{
+		dryRun:   in(sqlDryRun),
+		claim:    in(sqlClaim),
+		reset:    in(sqlReset),
+		bump:     in(sqlBump),
+		close:    in(sqlClose),
+		unclosed: in(sqlUnclosed),
+	}, queue, errors.Join(n.faults...)
+}
+
+// names collects pairs of placeholder and quoted name, and what is wrong with
+// the names.
+type names struct {
+	pairs  []string
+	faults []error
+}
+
+func (n *names) name(placeholder string, id pgx.Identifier, preset string) string {
+	if len(id) == 0 {
+		id = pgx.Identifier{preset}
+	}
+	sql, err := pgtext.Name(id)
+	return n.add(placeholder, sql, err)
+}
+
+func (n *names) column(preset, name string) string {
+	return n.name(preset, pgx.Identifier{cmp.Or(name, preset)}, preset)
+}
+
+func (n *names) label(preset, label string) {
+	sql, err := pgtext.Label(cmp.Or(label, preset))
+	n.add(preset, sql, err)
+}
+
+func (n *names) add(placeholder, sql string, err error) string {
+	if err != nil {
+		n.faults = append(n.faults, fmt.Errorf("reaper: queue's %s: %w", placeholder, err))
+	}
+	n.pairs = append(n.pairs, "{"+placeholder+"}", sql)
+	return sql
+}

@@ -1,0 +1,36 @@
+package reaper
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+)
+
+// Reaper finds stale leases and settles them. It is made by New.
+type Reaper struct {
+	db     DB
+	nested bool // db is a transaction of the caller's
+	cfg    Config
+	sql    statements
+	queue  deadletter.Queue
+}
+
+// New makes a Reaper. It does no I/O, so a table that does not exist shows at
+// the first call. Its error holds every fault of cfg at once; a nil db is
+// [ErrNilDB].
+func New(db DB, cfg Config) (*Reaper, error) {
+	var faults []error
+	if isNil(db) {
+		faults = append(faults, ErrNilDB)
+	}
+	cfg = cfg.withDefaults()
+	sql, queue, err := cfg.Queue.render()
+	faults = append(faults, err, cfg.validate())
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	_, nested := db.(pgx.Tx)
+	return &Reaper{db: db, nested: nested, cfg: cfg, sql: sql, queue: queue}, nil
+}

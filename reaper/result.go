@@ -1,0 +1,82 @@
+package reaper
+
+import (
+	"time"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+)
+
+// What would become of a job, or has become of it.
+const (
+	WouldReset = "reset_to_retry_waiting"
+	WouldMove  = "move_to_dead_letter"
+
+	ResetToRetryWaiting = "reset_to_retry_waiting"
+	MovedToDeadLetter   = "moved_to_dead_letter"
+)
+
+// ReasonActorRequired is the refusal's reason for an empty actor. The other
+// reasons are a gate's key and value, as in "queue.lease.reaper_enabled=false".
+const ReasonActorRequired = "actor_required"
+
+// What is stored as a job's last or final error.
+const (
+	LastErrorReaped  = "lease_expired_reaped"
+	FinalErrorReaped = "lease_expired_reaped_at_max_attempts"
+)
+
+// DryRunResult shows what an apply would do.
+type DryRunResult struct {
+	EvaluatedAt     time.Time `json:"evaluated_at"`      // the transaction's start, by the database's clock
+	StaleLeaseCount int       `json:"stale_lease_count"` // all of them, not only those in Jobs
+	Limit           int       `json:"limit"`
+	Mutation        bool      `json:"mutation"` // always false
+	Jobs            []Job     `json:"jobs"`     // oldest lease first
+}
+
+// Job is a job with a stale lease.
+type Job struct {
+	JobID          string    `json:"job_id"` // the key in its text form
+	JobKind        string    `json:"job_kind"`
+	LeaseOwner     *string   `json:"lease_owner"`
+	LeaseUntil     time.Time `json:"lease_until"` // may be NegInfinity
+	Attempts       int       `json:"attempts"`    // as they stand, not bumped
+	MaxAttempts    int       `json:"max_attempts"`
+	OverdueSeconds int64     `json:"overdue_seconds"` // rounded down; the largest int64 for NegInfinity
+	WouldAction    string    `json:"would_action"`    // WouldReset or WouldMove
+}
+
+// ApplyResult is what an apply did. A refused one holds Refused and Reason
+// alone.
+type ApplyResult struct {
+	Actor           string    `json:"actor"`
+	Refused         bool      `json:"refused"`
+	Reason          string    `json:"reason"` // why it was refused
+	ResetCount      int       `json:"reset_count"`
+	DeadLetterCount int       `json:"dead_letter_count"`
+	FailedCount     int       `json:"failed_count"`
+	Failures        []Failure `json:"failures"` // nil when there are none
+	Actions         []Action  `json:"actions"`  // oldest lease first
+}
+
+// Action is what became of one job.
+type Action struct {
+	Action      string              `json:"action"` // ResetToRetryWaiting or MovedToDeadLetter
+	JobID       string              `json:"job_id"` // the key in its text form
+	Attempts    int                 `json:"attempts"`
+	BackoffSec  int64               `json:"backoff_sec"`  // of a reset
+	ScheduledAt time.Time           `json:"scheduled_at"` // of a reset, by the database's clock
+	DeadLetter  *deadletter.Receipt `json:"dead_letter"`  // of a move, else nil
+}
+
+// Failure is a job that the apply left exactly as it was, because PostgreSQL, or
+// the mover, turned it away.
+type Failure struct {
+	JobID    string `json:"job_id"`
+	SQLState string `json:"sqlstate"` // PostgreSQL's error code; empty when it was the mover's word
+	Error    string `json:"error"`
+}
+
+func refusal(reason string) *ApplyResult {
+	return &ApplyResult{Refused: true, Reason: reason}
+}

@@ -1,0 +1,126 @@
+package reaper
+
+// Placeholders in braces are names, and states as quoted literals; New puts them
+// in once. A state is a literal because a generic plan, which does not know its
+// parameters, could not use an index that is partial on the state.
+//
+// Where an array of keys is a parameter, the empty subquery beside it lends it
+// the type of the key column, whatever that is.
+
+// stale is the condition of a stale lease, by the clock of the database at the
+// start of the transaction.
+const stale = `q.{state} = {leased} and q.{lease_until} is not null and q.{lease_until} < now()`
+
+// sqlDryRun counts the stale leases and reads the oldest of them, in one
+// snapshot. It locks nothing. It returns one row without a job when there is
+// none. Overdue is floored to the second; a lease that ended at -infinity is
+// overdue by the largest bigint. Served by job_queue_lease_until_idx.
+//
+//	$1 limit  bigint
+const sqlDryRun = `-- reaper.dry_run
+select now() as evaluated_at, c.stale_lease_count,
+  j.job_id, j.job_kind, j.lease_owner, j.lease_until, j.attempts, j.max_attempts, j.overdue_seconds
+from (
+  select count(*) as stale_lease_count
+  from {queue} q
+  where ` + stale + `
+) c
+left join (
+  select q.{job_id} as key,
+    q.{job_id}::text as job_id,
+    q.{job_kind}::text as job_kind,
+    q.{lease_owner}::text as lease_owner,
+    q.{lease_until} as lease_until,
+    coalesce(q.{attempts}, 0)::bigint as attempts,
+    coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts,
+    case when q.{lease_until} = '-infinity' then 9223372036854775807
+      else floor(extract(epoch from now() - q.{lease_until}))::bigint
+    end as overdue_seconds
+  from {queue} q
+  where ` + stale + `
+  order by q.{lease_until}, q.{job_id}
+  limit $1::bigint
+) j on true
+order by j.lease_until, j.key`
+
+// sqlClaim locks and reads one batch of stale leases, oldest first. Rows that
+// another reaper or a worker has locked are skipped, not waited for.
+// Served by job_queue_lease_until_idx.
+//
+//	$1 limit  bigint
+const sqlClaim = `-- reaper.claim
+select now() as now,
+  q.{job_id}::text as id,
+  coalesce(q.{attempts}, 0)::bigint as attempts,
+  coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts
+from {queue} q
+where ` + stale + `
+order by q.{lease_until}, q.{job_id}
+limit $1::bigint
+for update of q skip locked`
+
+// sqlReset gives claimed jobs back to the queue and returns the place in the
+// batch of each row it changed. The claim holds their locks; the condition is
+// repeated all the same. Served by the queue's key.
+//
+//	$1 job ids     array of the key's type
+//	$2 attempts    bigint[], bumped
+//	$3 delays      bigint[], seconds
+//	$4 last error  text
+const sqlReset = `-- reaper.reset
+update {queue} q
+set {state} = {retry_waiting},
+  {attempts} = u.attempts,
+  {scheduled_at} = now() + make_interval(secs => u.delay_sec),
+  {lease_owner} = null,
+  {lease_until} = null,
+  {last_error} = $4
+from unnest(
+  array_cat(array(select k.{job_id} from {queue} k where false), $1),
+  $2::bigint[],
+  $3::bigint[]
+) with ordinality as u(job_id, attempts, delay_sec, n)
+where q.{job_id} = u.job_id
+  and ` + stale + `
+returning u.n`
+
+// sqlBump counts the failed try of claimed jobs whose attempts are spent, and
+// returns the place in the batch of each row it changed. Served by the queue's
+// key.
+//
+//	$1 job ids   array of the key's type
+//	$2 attempts  bigint[], bumped
+const sqlBump = `-- reaper.bump
+update {queue} q
+set {attempts} = u.attempts
+from unnest(
+  array_cat(array(select k.{job_id} from {queue} k where false), $1),
+  $2::bigint[]
+) with ordinality as u(job_id, attempts, n)
+where q.{job_id} = u.job_id
+  and ` + stale + `
+returning u.n`
+
+// sqlClose takes moved jobs out of the queue, unless their mover did. Served by
+// the queue's key.
+//
+//	$1 job ids     array of the key's type
+//	$2 last error  text
+const sqlClose = `-- reaper.close
+update {queue} q
+set {state} = {dead_letter},
+  {lease_owner} = null,
+  {lease_until} = null,
+  {last_error} = $2
+where q.{job_id} = any($1)
+  and q.{state} = {leased}`
+
+// sqlUnclosed reads which of the moved jobs are leased still: a trigger turned
+// the close away. Served by the queue's key.
+//
+//	$1 job ids  array of the key's type
+const sqlUnclosed = `-- reaper.unclosed
+select q.{job_id}::text
+from {queue} q
+where q.{job_id} = any($1)
+  and q.{state} = {leased}`

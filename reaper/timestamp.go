@@ -1,0 +1,93 @@
+package reaper
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// NegInfinity returns the time that stands for PostgreSQL's -infinity. It is
+// before every timestamptz; compare it with [time.Time.Equal].
+func NegInfinity() time.Time { return time.UnixMicro(math.MinInt64).UTC() }
+
+const negInfinity = "-infinity"
+
+// fromServer turns a timestamptz, which the statements never let be NULL or
+// infinity, into a time in UTC.
+func fromServer(t pgtype.Timestamptz) time.Time {
+	if t.InfinityModifier == pgtype.NegativeInfinity {
+		return NegInfinity()
+	}
+	return t.Time.UTC()
+}
+
+// timestamp is a time with PostgreSQL's range in its JSON: RFC 3339 in UTC for
+// the years 1 to 9999, and the server's own form of it beyond, as in
+// "0044-03-15T12:00:00Z BC", "12266-01-01T00:00:00Z" and "-infinity".
+type timestamp time.Time
+
+// MarshalJSON writes the string.
+func (t timestamp) MarshalJSON() ([]byte, error) {
+	return json.Marshal(t.String())
+}
+
+// String returns the form described at the type.
+func (t timestamp) String() string {
+	utc := time.Time(t).UTC()
+	switch {
+	case utc.Equal(NegInfinity()):
+		return negInfinity
+	case utc.Year() < 1:
+		return fmt.Sprintf("%04d%s BC", 1-utc.Year(), utc.Format(afterYear))
+	}
+	return fmt.Sprintf("%04d%s", utc.Year(), utc.Format(afterYear))
+}
+
+// afterYear is RFC 3339 without its year.
+const afterYear = "-01-02T15:04:05.999999999Z07:00"
+
+// UnmarshalJSON reads the string, in any zone.
+func (t *timestamp) UnmarshalJSON(data []byte) error {
+	var s string
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	parsed, err := parseTimestamp(s)
+	if err != nil {
+		return fmt.Errorf("reaper: %q is not a timestamp", s)
+	}
+	*t = timestamp(parsed.UTC())
+	return nil
+}
+
+// leapCycle is the number of years after which the calendar repeats.
+const leapCycle = 400
+
+// parseTimestamp lets package time parse the year of the same calendar between
+// 2000 and 2399, since it takes years of four digits only, and then moves to the
+// year that was meant.
+func parseTimestamp(s string) (time.Time, error) {
+	if s == negInfinity {
+		return NegInfinity(), nil
+	}
+	s, bc := strings.CutSuffix(s, " BC")
+	digits, rest, _ := strings.Cut(s, "-")
+	year, err := strconv.Atoi(digits)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if bc {
+		year = 1 - year
+	}
+	twin := 2000 + (year%leapCycle+leapCycle)%leapCycle
+	parsed, err := time.Parse(time.RFC3339Nano, fmt.Sprintf("%d-%s", twin, rest))
+	if err != nil {
+		return time.Time{}, err
+	}
+	return parsed.AddDate(year-twin, 0, 0), nil
+}

@@ -1,0 +1,69 @@
+package reaper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// cleanUpTimeout bounds a rollback, which must happen also when the caller's
+// context has ended.
+const cleanUpTimeout = 5 * time.Second
+
+// txBeginner is what pools and connections have beyond DB.
+type txBeginner interface {
+	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
+}
+
+// begin asks for read committed, whatever the database's default is: a stricter
+// level would fail where another reaper or a worker was faster, and a standby
+// refuses serializable.
+func (r *Reaper) begin(ctx context.Context, mode pgx.TxAccessMode) (pgx.Tx, error) {
+	tx, err := r.beginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: mode})
+	if err != nil {
+		return nil, fmt.Errorf("reaper: begin: %w", err)
+	}
+	return tx, nil
+}
+
+func (r *Reaper) beginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error) {
+	if db, ok := r.db.(txBeginner); ok {
+		return db.BeginTx(ctx, options)
+	}
+	return r.db.Begin(ctx)
+}
+
+// rollback ends a transaction that was not committed, also when ctx has ended.
+// It is harmless after a commit.
+func rollback(ctx context.Context, tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
+	defer cancel()
+	_ = tx.Rollback(ctx) // a failed rollback closes the connection, and the server rolls back
+}
+
+// commit ends the transaction, or the savepoint in the caller's.
+func (r *Reaper) commit(ctx context.Context, tx pgx.Tx) error {
+	err := tx.Commit(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case r.nested || surelyFailed(err):
+		return fmt.Errorf("reaper: commit: %w", err)
+	}
+	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// surelyFailed tells a commit that did not happen from one that may have. A
+// FATAL error proves nothing: a backend that is ended just after its commit
+// reports one too.
+func surelyFailed(err error) bool {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return pgErr.SeverityUnlocalized == "ERROR" || pgErr.Severity == "ERROR"
+	}
+	return errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, pgx.ErrTxClosed) || pgconn.SafeToRetry(err)
+}
