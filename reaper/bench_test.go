@@ -1,0 +1,86 @@
+package reaper_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// The size of the benchmarks' queue and of their batches.
+const (
+	benchQueue = 20_000
+	benchBatch = 1000
+)
+
+// benchFill makes a queue in which every tenth job is out of tries, warm and
+// analysed.
+func benchFill(b *testing.B, pool *pgxpool.Pool) {
+	b.Helper()
+	exec(b, pool, `truncate job_queue, job_dead_letter`)
+	stale(b, pool, "retryable", benchQueue*9/10, 0, 5)
+	stale(b, pool, "exhausted", benchQueue/10, 4, 5)
+	exec(b, pool, `vacuum analyze job_queue`)
+}
+
+// benchBatches runs one batch an iteration over a queue that is filled again
+// when it is empty, off the clock, and reports the time a job took.
+func benchBatches(b *testing.B, batch func(b *testing.B, pool *pgxpool.Pool)) {
+	b.Helper()
+	pool := withOracle(b, openQueue(b))
+	b.ReportAllocs()
+	left := 0
+	for b.Loop() {
+		if left == 0 {
+			b.StopTimer()
+			benchFill(b, pool)
+			left = benchQueue
+			b.StartTimer()
+		}
+		batch(b, pool)
+		left -= benchBatch
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchBatch), "ns/job")
+}
+
+// The time to reap one job in batches of 1000, one in ten a dead letter, by the
+// library and by the reference function called from Go. Compare their ns/job.
+func BenchmarkApply(b *testing.B) {
+	b.Run("library", func(b *testing.B) {
+		benchBatches(b, func(b *testing.B, pool *pgxpool.Pool) {
+			require.Len(b, apply(b, newReaper(b, pool, reaper.Config{}), benchBatch).Actions, benchBatch)
+		})
+	})
+	b.Run("oracle", func(b *testing.B) {
+		benchBatches(b, func(b *testing.B, pool *pgxpool.Pool) {
+			one[[]byte](b, pool, `select fn_job_reap_stale_leases_apply($1, $2)`, actor, benchBatch)
+		})
+	})
+}
+
+// The time to show one job of 1000 out of 20,000 stale ones, by the library and
+// by the reference function called from Go. Compare their ns/job.
+func BenchmarkDryRun(b *testing.B) {
+	run := func(b *testing.B, dryRun func(pool *pgxpool.Pool)) {
+		pool := withOracle(b, openQueue(b))
+		benchFill(b, pool)
+		b.ReportAllocs()
+		for b.Loop() {
+			dryRun(pool)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchBatch), "ns/job")
+	}
+	b.Run("library", func(b *testing.B) {
+		run(b, func(pool *pgxpool.Pool) {
+			_, err := newReaper(b, pool, reaper.Config{}).DryRun(b.Context(), benchBatch)
+			require.NoError(b, err)
+		})
+	})
+	b.Run("oracle", func(b *testing.B) {
+		run(b, func(pool *pgxpool.Pool) {
+			one[[]byte](b, pool, `select fn_job_reap_stale_leases_dry_run($1)`, benchBatch)
+		})
+	})
+}

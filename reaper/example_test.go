@@ -1,0 +1,104 @@
+package reaper_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lease-governance/leasereaper/backoff"
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// withQueue runs an example on a database of its own, with two stale leases.
+func withQueue(example func(ctx context.Context, pool *pgxpool.Pool)) {
+	ctx := context.Background()
+	database, err := pgtest.Open(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer database.Close() //nolint:errcheck // an example ends here
+	_, err = database.Pool.Exec(ctx, `insert into job_queue (job_kind, state, attempts, lease_owner, lease_until) values
+		('send_invoice', 'leased', 0, 'worker-1', now() - interval '90 seconds'),
+		('resize_image', 'leased', 4, 'worker-2', now() - interval '60 seconds')`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	example(ctx, database.Pool)
+}
+
+func ExampleReaper_DryRun() {
+	withQueue(func(ctx context.Context, pool *pgxpool.Pool) {
+		r, err := reaper.New(pool, reaper.Config{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		result, err := r.DryRun(ctx, 100)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, job := range result.Jobs {
+			fmt.Println(job.JobKind, job.WouldAction)
+		}
+	})
+	// Output:
+	// send_invoice reset_to_retry_waiting
+	// resize_image move_to_dead_letter
+}
+
+func ExampleReaper_Apply() {
+	withQueue(func(ctx context.Context, pool *pgxpool.Pool) {
+		r, err := reaper.New(pool, reaper.Config{
+			Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true},
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+
+		result, err := r.Apply(ctx, "billing-reaper", 100)
+		var bad *gates.ValueError
+		switch {
+		case errors.As(err, &bad):
+			log.Fatal("mend the setting ", bad.Key)
+		case errors.Is(err, reaper.ErrOutcomeUnknown):
+			log.Print("calling again is safe: ", err)
+		case err != nil:
+			log.Fatal("nothing has changed: ", err)
+		case result.Refused:
+			log.Print(result.Reason)
+		}
+		fmt.Println(result.ResetCount, "reset,", result.DeadLetterCount, "moved")
+		for _, action := range result.Actions {
+			fmt.Println(action.Action, action.Attempts, action.BackoffSec)
+		}
+	})
+	// Output:
+	// 1 reset, 1 moved
+	// reset_to_retry_waiting 1 10
+	// moved_to_dead_letter 5 0
+}
+
+// A queue with other names, dead letters of its own, and delays that are spread.
+func ExampleNew() {
+	withQueue(func(_ context.Context, pool *pgxpool.Pool) {
+		_, err := reaper.New(pool, reaper.Config{
+			Queue: reaper.Table{
+				Name:    pgx.Identifier{"billing", "jobs"},
+				Columns: reaper.Columns{JobID: "id", LeaseUntil: "visible_until"},
+				States:  reaper.States{Leased: "running", RetryWaiting: "retryable", DeadLetter: "dead"},
+			},
+			Gates:      gates.Table{Name: pgx.Identifier{"billing", "settings"}},
+			DeadLetter: deadletter.Table{Name: pgx.Identifier{"billing", "dead_jobs"}},
+			Backoff:    backoff.Exponential{Jitter: 0.5},
+		})
+		fmt.Println(err)
+	})
+	// Output:
+	// <nil>
+}
