@@ -39,17 +39,30 @@ order by u.n`
 
 // Move calls the function for the whole batch with one statement.
 func (f Function) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
+	receipts, err := send(ctx, tx, f, batch)
+	if err != nil {
+		return nil, fmt.Errorf("deadletter: call the function: %w", err)
+	}
+	return receipts, nil
+}
+
+// Queue queues the statement of Move.
+func (f Function) Queue(b *pgx.Batch, batch Batch) func() ([]Receipt, error) {
 	name, err := f.quoted()
 	if err != nil {
-		return nil, err
+		return func() ([]Receipt, error) { return nil, err }
 	}
 	var documents [][]byte
 	sql := batch.Queue.in(sqlCall, "{function}", name)
-	err = pgxscan.Select(ctx, tx, &documents, sql, batch.IDs(), batch.Actor, batch.FinalError)
-	if err != nil {
-		return nil, fmt.Errorf("deadletter: call %s: %w", name, err)
-	}
-	receipts := make([]Receipt, len(documents))
+	b.Queue(sql, batch.IDs(), batch.Actor, batch.FinalError).Query(func(found pgx.Rows) error {
+		return pgxscan.ScanAll(&documents, found)
+	})
+	return func() ([]Receipt, error) { return answers(batch, documents) }
+}
+
+// answers makes receipts of what the function returned for each job.
+func answers(batch Batch, documents [][]byte) (receipts []Receipt, err error) {
+	receipts = make([]Receipt, len(documents))
 	for i, document := range documents {
 		if receipts[i], err = receipt(batch.Jobs[i].ID, document); err != nil {
 			return nil, err

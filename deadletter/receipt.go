@@ -3,6 +3,7 @@ package deadletter
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -57,6 +58,9 @@ func (r *Receipt) UnmarshalJSON(document []byte) error {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, document); err != nil {
 		return err
+	}
+	if compact.String() == "null" {
+		return errors.New("null is not an object")
 	}
 	*r = Receipt{
 		JobID:    text(known.JobID),

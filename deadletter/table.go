@@ -27,16 +27,18 @@ type Table struct {
 // sqlInsert copies queue rows, which the transaction has locked already, into
 // the dead-letter table. Served by the queue's key.
 //
+// The star in to_jsonb makes the row of q, also where a column is called q.
+//
 //	$1 job ids      array of the key's type
 //	$2 final error  text
 //	$3 actor        text
 const sqlInsert = `-- deadletter.insert
 insert into {dead_letter}
   (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
-select q.{job_id}, q.{job_kind}, q.{attempts}, q.{max_attempts}, $2::text, $3::text, to_jsonb(q)
+select q.{job_id}, q.{job_kind}, q.{attempts}, q.{max_attempts}, $2::text, $3::text, to_jsonb(q.*)
 from {queue} q
 where q.{job_id} = any($1)
-returning job_id::text, dead_letter_id::text, attempts`
+returning job_id::text, dead_letter_id::text`
 
 // stored is one row that sqlInsert returns, and the receipt's document.
 type stored struct {
@@ -44,24 +46,32 @@ type stored struct {
 	JobID        string `json:"job_id"`
 	State        string `json:"state"   db:"-"`
 	Refused      bool   `json:"refused" db:"-"`
-	Attempts     int64  `json:"attempts"`
+	Attempts     int    `json:"attempts" db:"-"`
 	FinalError   string `json:"final_error" db:"-"`
 }
 
 // Move stores the batch with one statement. A row that a trigger on the table
 // turned away is refused.
 func (t Table) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
+	receipts, err := send(ctx, tx, t, batch)
+	if err != nil {
+		return nil, fmt.Errorf("deadletter: insert: %w", err)
+	}
+	return receipts, nil
+}
+
+// Queue queues the statement of Move.
+func (t Table) Queue(b *pgx.Batch, batch Batch) func() ([]Receipt, error) {
 	name, err := t.quoted()
 	if err != nil {
-		return nil, err
+		return func() ([]Receipt, error) { return nil, err }
 	}
 	var rows []stored
 	sql := batch.Queue.in(sqlInsert, "{dead_letter}", name)
-	err = pgxscan.Select(ctx, tx, &rows, sql, batch.IDs(), batch.FinalError, batch.Actor)
-	if err != nil {
-		return nil, fmt.Errorf("deadletter: insert into %s: %w", name, err)
-	}
-	return receipts(batch, rows)
+	b.Queue(sql, batch.IDs(), batch.FinalError, batch.Actor).Query(func(found pgx.Rows) error {
+		return pgxscan.ScanAll(&rows, found)
+	})
+	return func() ([]Receipt, error) { return receipts(batch, rows) }
 }
 
 func receipts(batch Batch, rows []stored) ([]Receipt, error) {
@@ -76,7 +86,7 @@ func receipts(batch Batch, rows []stored) ([]Receipt, error) {
 			receipts[i] = Refuse(job.ID, "the dead-letter table did not take the row")
 			continue
 		}
-		row.State, row.FinalError = "dead_letter", batch.FinalError
+		row.State, row.Attempts, row.FinalError = "dead_letter", job.Attempts, batch.FinalError
 		document, err := json.Marshal(row)
 		if err != nil {
 			return nil, fmt.Errorf("deadletter: receipt of job %q: %w", job.ID, err)

@@ -43,17 +43,25 @@ func (t Table) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, erro
 	if err != nil {
 		return nil, err
 	}
-	var rows []struct {
-		Key   string
-		Value *string
-	}
+	var rows []setting
 	err = pgxscan.Select(ctx, tx, &rows, strings.Replace(sqlRead, "{table}", name, 1), keys)
 	if err != nil {
 		return nil, fmt.Errorf("gates: read %s: %w", name, err)
 	}
+	return valuesOf(rows)
+}
+
+// setting is a row of sqlRead.
+type setting struct {
+	Key   string
+	Value *string
+}
+
+// valuesOf takes rows in the order of their keys.
+func valuesOf(rows []setting) (Values, error) {
 	values := make(Values, len(rows))
-	for _, row := range rows {
-		if _, twice := values[row.Key]; twice {
+	for i, row := range rows {
+		if i > 0 && row.Key == rows[i-1].Key {
 			return nil, &ValueError{row.Key, values[row.Key], "is one of several rows for this key"}
 		}
 		if row.Value != nil {

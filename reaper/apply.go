@@ -2,9 +2,10 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -32,51 +33,111 @@ import (
 // With a pgx.Tx as DB all of this happens in a savepoint, and the row locks stay
 // until the caller's transaction ends.
 func (r *Reaper) Apply(ctx context.Context, actor string, limit int) (*ApplyResult, error) {
-	if err := checkLimit(limit); err != nil {
+	if err := errors.Join(checkLimit(limit), checkActor(actor)); err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(actor) == "" {
-		return refusal(ReasonActorRequired), nil
-	}
-	if !utf8.ValidString(actor) || strings.ContainsRune(actor, 0) {
-		return nil, fmt.Errorf("%w: %q", ErrActor, actor)
-	}
-	result, err := r.attempt(ctx, actor, limit, (*pass).settle)
-	if concernsRows(err) {
-		result, err = r.attempt(ctx, actor, limit, (*pass).settleEach)
-	}
+	result, _, err := r.apply(ctx, order{actor: actor, limit: limit})
 	return result, err
 }
 
+// order is what an apply is asked to do.
+type order struct {
+	actor  string
+	limit  int
+	behind place
+
+	timeout time.Duration // 0: as long as it takes
+}
+
+// maxConflicts is how often an apply is begun again after a deadlock or a
+// serialization failure. Each costs the server's deadlock_timeout, a second
+// unless set.
+const maxConflicts = 5
+
+// apply reaps one batch, and also returns what it claimed.
+func (r *Reaper) apply(ctx context.Context, o order) (*ApplyResult, []*claimed, error) {
+	if strings.TrimSpace(o.actor) == "" {
+		return refusal(ReasonActorRequired), nil, nil
+	}
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.timeout)
+		defer cancel()
+	}
+	started := time.Now()
+	result, jobs, err := r.persist(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.logApply(ctx, result, time.Since(started))
+	return result, jobs, nil
+}
+
+// persist makes attempts until one goes through: again with care when rows were
+// turned away, and again after a conflict, unless the transaction is the
+// caller's.
+func (r *Reaper) persist(ctx context.Context, o order) (*ApplyResult, []*claimed, error) {
+	for careful, conflicts := false, 0; ; {
+		result, jobs, err := r.attempt(ctx, o, careful)
+		switch {
+		case concernsRows(err) && !careful:
+			careful = true
+		case isConflict(err) && !r.nested && conflicts < maxConflicts:
+			conflicts++
+		default:
+			return result, jobs, err
+		}
+	}
+}
+
 // attempt is one transaction of an apply.
-func (r *Reaper) attempt(
-	ctx context.Context, actor string, limit int, settle func(*pass, context.Context) error,
-) (*ApplyResult, error) {
+func (r *Reaper) attempt(ctx context.Context, o order, careful bool) (*ApplyResult, []*claimed, error) {
 	tx, err := r.begin(ctx, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer rollback(ctx, tx)
 
-	baseSec, reason, err := r.readGates(ctx, tx)
+	baseSec, reason, err := r.ask(ctx, tx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if reason != "" {
-		return refusal(reason), nil
+		return refusal(reason), nil, nil
 	}
-	jobs, err := r.claim(ctx, tx, limit, baseSec)
+	jobs, err := r.claim(ctx, tx, o, baseSec)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := &pass{Reaper: r, tx: tx, actor: actor, jobs: jobs}
-	if err := settle(p, ctx); err != nil {
-		return nil, err
+	p := &pass{Reaper: r, tx: tx, actor: o.actor, jobs: jobs}
+	if err := p.settle(ctx, careful); err != nil {
+		return nil, nil, err
+	}
+	result := p.result()
+	if err := r.onApply(ctx, tx, result); err != nil {
+		return nil, nil, err
 	}
 	if err := r.commit(ctx, tx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return p.result(), nil
+	return result, jobs, nil
+}
+
+// ask returns the backoff base in seconds, or the reason for a refusal.
+func (r *Reaper) ask(ctx context.Context, tx pgx.Tx) (baseSec int64, reason string, err error) {
+	baseSec, reason, err = r.readGates(ctx, tx)
+	if err != nil || reason != "" || r.cfg.MaxStale == 0 {
+		return baseSec, reason, err
+	}
+	var overfull bool
+	err = tx.QueryRow(ctx, r.sql.overfull, r.grace(), int64(r.cfg.MaxStale)).Scan(&overfull)
+	if err != nil {
+		return 0, "", fmt.Errorf("reaper: count stale leases: %w", err)
+	}
+	if overfull {
+		return 0, ReasonMaxStaleExceeded, nil
+	}
+	return baseSec, "", nil
 }
 
 // readGates returns the backoff base in seconds, or the reason for a refusal.
@@ -92,26 +153,19 @@ func (r *Reaper) readGates(ctx context.Context, tx pgx.Tx) (baseSec int64, reaso
 	return baseSec, "", err
 }
 
-// result lists what became of the jobs, in the order of the claim.
-func (p *pass) result() *ApplyResult {
-	result := &ApplyResult{Actor: p.actor, Actions: make([]Action, 0, len(p.jobs))}
-	for _, job := range p.jobs {
-		switch {
-		case job.failure != nil:
-			result.FailedCount++
-			result.Failures = append(result.Failures, *job.failure)
-		case job.spent:
-			result.DeadLetterCount++
-			result.Actions = append(result.Actions, Action{
-				Action: MovedToDeadLetter, JobID: job.id, Attempts: job.attempts, DeadLetter: &job.receipt,
-			})
-		default:
-			result.ResetCount++
-			result.Actions = append(result.Actions, Action{
-				Action: ResetToRetryWaiting, JobID: job.id, Attempts: job.attempts,
-				BackoffSec: job.delaySec, ScheduledAt: job.scheduledAt,
-			})
-		}
+// onApply calls the hook of a pass that changed something. A panic in it becomes
+// an error, so that a loop survives it.
+func (r *Reaper) onApply(ctx context.Context, tx pgx.Tx, result *ApplyResult) (err error) {
+	if r.cfg.OnApply == nil || len(result.Actions) == 0 {
+		return nil
 	}
-	return result
+	defer func() {
+		if p := recover(); p != nil {
+			err = &hookError{fmt.Errorf("panic: %v", p)}
+		}
+	}()
+	if err := r.cfg.OnApply(ctx, tx, result); err != nil {
+		return &hookError{err}
+	}
+	return nil
 }

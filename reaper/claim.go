@@ -8,6 +8,7 @@ import (
 
 	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/backoff"
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -16,13 +17,13 @@ import (
 // claimed is a job that the transaction has locked, what is due to it, and in
 // the end what became of it.
 type claimed struct {
-	id       string
-	attempts int // bumped
-	spent    bool
+	claimRow
+	bumped  int  // the attempts, bumped
+	spent   bool // it moves, instead of being reset
+	receipt deadletter.Receipt
 
 	delaySec    int64     // of a reset
 	scheduledAt time.Time // of a reset
-	receipt     deadletter.Receipt
 
 	failure *Failure // not nil: it is as it was
 }
@@ -31,15 +32,26 @@ type claimed struct {
 type claimRow struct {
 	Now         time.Time
 	ID          string
+	Kind        *string
+	Owner       *string
+	LeaseUntil  pgtype.Timestamptz
 	Attempts    int
 	MaxAttempts int
 }
 
-// claim locks the oldest stale leases, at most limit, and decides what is due to
-// each.
-func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, limit int, baseSec int64) ([]*claimed, error) {
+// place is where a claim begins in the order of leases. Its zero value is before
+// every lease.
+type place struct {
+	leaseUntil pgtype.Timestamptz
+	id         *string // nil: behind every job of that lease end
+}
+
+// claim locks the oldest stale leases behind a place, at most limit, and decides
+// what is due to each.
+func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, o order, baseSec int64) ([]*claimed, error) {
 	var rows []claimRow
-	if err := pgxscan.Select(ctx, tx, &rows, r.sql.claim, int64(limit)); err != nil {
+	err := pgxscan.Select(ctx, tx, &rows, r.sql.claim, r.grace(), int64(o.limit), o.behind.leaseUntil, o.behind.id)
+	if err != nil {
 		return nil, fmt.Errorf("reaper: claim stale leases: %w", err)
 	}
 	jobs := make([]*claimed, len(rows))
@@ -51,16 +63,19 @@ func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, limit int, baseSec int64)
 
 func (r *Reaper) decide(row claimRow, baseSec int64) *claimed {
 	job := &claimed{
-		id:       row.ID,
-		attempts: bump(row.Attempts, row.MaxAttempts),
+		claimRow: row,
+		bumped:   bump(row.Attempts, row.MaxAttempts),
 		spent:    spent(row.Attempts, row.MaxAttempts),
 	}
 	if !job.spent {
-		job.delaySec = backoff.Clamp(r.cfg.Backoff.DelaySec(job.attempts, baseSec))
+		job.delaySec = backoff.Clamp(r.cfg.Backoff.DelaySec(job.bumped, baseSec))
 		job.scheduledAt = addSeconds(row.Now, job.delaySec)
 	}
 	return job
 }
+
+// place is where a later claim begins to find what is behind this job.
+func (job *claimed) place() place { return place{job.LeaseUntil, &job.ID} }
 
 // spent reports whether one more failed try uses the tries up. The sum that
 // would say it plainly overflows at the integer's edge.

@@ -3,7 +3,10 @@ package reaper
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"reflect"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -47,6 +50,31 @@ type Config struct {
 	// kills its workers kills many; too long, and work lies idle. Default:
 	// [backoff.Exponential] without jitter, over the operators' base.
 	Backoff backoff.Policy
+
+	// Grace is how far past its end a lease must be to count as stale, by the
+	// database's clock, in whole microseconds. Too short for workers that renew
+	// late, and their jobs are given away while they run; too long, and dead
+	// workers' jobs lie idle. Default 0: stale at once.
+	Grace time.Duration
+
+	// MaxStale refuses an apply that finds more stale leases than this, as
+	// [ReasonMaxStaleExceeded]: then something else than a dead worker has
+	// happened, and a person should look. Too low, and an ordinary crash of a
+	// large worker stops the reaper; too high, and it guards nothing. Default
+	// 0: no maximum.
+	MaxStale int
+
+	// OnApply is called inside the transaction of an apply that changed
+	// something, just before the commit: for an audit row, an outbox, a NOTIFY.
+	// An error or a panic in it rolls everything back and becomes the apply's
+	// error. It may be called again for the same jobs, when the first
+	// transaction fails. Default nil.
+	OnApply func(ctx context.Context, tx pgx.Tx, result *ApplyResult) error
+
+	// Logger gets one Info record for each apply that changed something, and
+	// what [Reaper.Run] meets. Records hold counts and names, never a payload.
+	// Default nil: nothing is logged.
+	Logger *slog.Logger
 }
 
 // validator is what a part of Config may have to report its faults to New.
@@ -62,11 +90,20 @@ func (c Config) withDefaults() Config {
 	if c.Backoff == nil {
 		c.Backoff = backoff.Exponential{}
 	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
 	return c
 }
 
 func (c Config) validate() error {
 	var faults []error
+	if c.Grace < 0 {
+		faults = append(faults, fmt.Errorf("%w: Grace %v", ErrNegative, c.Grace))
+	}
+	if c.MaxStale < 0 {
+		faults = append(faults, fmt.Errorf("%w: MaxStale %d", ErrNegative, c.MaxStale))
+	}
 	for _, part := range []any{c.Gates, c.DeadLetter, c.Backoff} {
 		if v, ok := part.(validator); ok {
 			faults = append(faults, v.Validate())

@@ -56,7 +56,7 @@ func TestAContextCancelledAnywhereLeavesNothingHalfDone(t *testing.T) {
 	r := newReaper(t, pool, reaper.Config{})
 
 	points := statementsOf(t, admin, pool, tracer, r)
-	require.Greater(t, points, 5)
+	require.GreaterOrEqual(t, points, 5)
 	for n := 1; n <= points; n++ {
 		for _, answered := range []bool{false, true} {
 			refill(t, admin)
@@ -76,7 +76,7 @@ func TestAContextCancelledAnywhereLeavesNothingHalfDone(t *testing.T) {
 				require.ErrorIs(t, err, reaper.ErrOutcomeUnknown, "statement %d: %v", n, counts)
 				require.True(t, done)
 			}
-			require.Zero(t, pool.Stat().AcquiredConns())
+			require.Eventually(t, func() bool { return pool.Stat().AcquiredConns() == 0 }, waiting, tick)
 			exec(t, pool, `select 1`)
 			require.Eventually(t, func() bool {
 				return one[int](t, admin, `select count(*)::int from pg_stat_activity

@@ -32,7 +32,7 @@ func (r *Reaper) DryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	var rows []dryRunRow
 	batch := &pgx.Batch{}
 	batch.Queue("set transaction read only") // a savepoint is not begun so
-	batch.Queue(r.sql.dryRun, int64(limit)).Query(func(found pgx.Rows) error {
+	batch.Queue(r.sql.dryRun, r.grace(), int64(limit)).Query(func(found pgx.Rows) error {
 		return pgxscan.ScanAll(&rows, found)
 	})
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {

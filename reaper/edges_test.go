@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -65,7 +66,7 @@ func TestOddRowsStopNobody(t *testing.T) {
 			requireReadsBack(t, result)
 
 			require.Empty(t, result.Failures)
-			require.Equal(t, dryRun.StaleLeaseCount, len(result.Actions))
+			require.Len(t, result.Actions, dryRun.StaleLeaseCount)
 			require.Equal(t, test.state, one[string](t, pool, `select state from job_queue where job_id = $1`, id))
 			require.Equal(t, test.attempts, one[int](t, pool, `select attempts from job_queue where job_id = $1`, id))
 			require.Equal(t, 2, one[int](t, pool, `select count(*)::int from job_queue
@@ -92,6 +93,12 @@ func requireReadsBack[T any](t *testing.T, result *T) {
 	t.Helper()
 	var back T
 	require.NoError(t, json.Unmarshal([]byte(toJSON(t, result)), &back))
+	if applied, ok := any(result).(*reaper.ApplyResult); ok {
+		for i := range applied.Actions { // what is for metrics is not in the JSON
+			a := &applied.Actions[i]
+			a.JobKind, a.LeaseOwner, a.LeaseUntil, a.Overdue = "", "", time.Time{}, 0
+		}
+	}
 	require.Equal(t, *result, back)
 }
 

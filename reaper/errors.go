@@ -3,11 +3,16 @@ package reaper
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 )
 
 var (
 	// ErrNilDB is New's error for a DB that is nil, or holds a nil pointer.
 	ErrNilDB = errors.New("reaper: db is nil")
+
+	// ErrNegative is wrapped by the error for each setting that is negative.
+	ErrNegative = errors.New("reaper: negative setting")
 
 	// ErrLimit is wrapped by the error for a limit below 1.
 	ErrLimit = errors.New("reaper: limit is below 1")
@@ -15,6 +20,12 @@ var (
 	// ErrActor is wrapped by the error for an actor that PostgreSQL cannot
 	// store as text: one with a NUL, or that is not UTF-8.
 	ErrActor = errors.New("reaper: actor is not valid text")
+
+	// ErrIntervals is wrapped by Run's error for a MinInterval above Interval.
+	ErrIntervals = errors.New("reaper: MinInterval is above Interval")
+
+	// ErrInTransaction is Run's error for a Reaper whose DB is a transaction.
+	ErrInTransaction = errors.New("reaper: cannot run inside a transaction")
 
 	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection
 	// broke during COMMIT: it happened whole or not at all, and nobody can know
@@ -30,6 +41,13 @@ var (
 func checkLimit(limit int) error {
 	if limit < 1 {
 		return fmt.Errorf("%w: %d", ErrLimit, limit)
+	}
+	return nil
+}
+
+func checkActor(actor string) error {
+	if !utf8.ValidString(actor) || strings.ContainsRune(actor, 0) {
+		return fmt.Errorf("%w: %q", ErrActor, actor)
 	}
 	return nil
 }

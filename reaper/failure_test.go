@@ -3,7 +3,6 @@ package reaper_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -261,5 +260,5 @@ func TestAnErrorThatIsNoRowsIsTheAppliesError(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, 1, calls)
 	require.Equal(t, map[string]int{"leased": 4}, states(t, pool))
-	require.False(t, errors.Is(err, reaper.ErrOutcomeUnknown))
+	require.NotErrorIs(t, err, reaper.ErrOutcomeUnknown)
 }

@@ -63,9 +63,10 @@ func TestApplyWaitsForAGateThatIsClosing(t *testing.T) {
 	closing := begin(t, pool)
 	exec(t, closing, `update queue_config set value = 'false' where key = 'queue.lease.reaper_enabled'`)
 
+	r := newReaper(t, pool, reaper.Config{})
 	done := make(chan *reaper.ApplyResult, 1)
 	go func() {
-		result, err := newReaper(t, pool, reaper.Config{}).Apply(t.Context(), actor, 10)
+		result, err := r.Apply(t.Context(), actor, 10)
 		if err != nil {
 			t.Error(err)
 		}

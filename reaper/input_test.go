@@ -51,7 +51,7 @@ func TestNewReportsEveryFaultAtOnce(t *testing.T) {
 }
 
 func flatten(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // it looks at the joints themselves
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}

@@ -22,76 +22,90 @@ const (
 	sqlConstraints = "set constraints all immediate"
 )
 
+// attemptOn is a way to settle a group of jobs inside a savepoint. When it
+// returns an error that concerns rows, the savepoint is there still.
+type attemptOn func(ctx context.Context, jobs []*claimed) error
+
 // settleEach gives every job its due but those that are turned away: a group
 // with such a job in it is undone and halved, until the job stands alone.
-func (p *pass) settleEach(ctx context.Context) error {
-	resets, moves := p.split()
-	if err := p.narrow(ctx, resets, p.reset); err != nil {
+func (p *pass) settleEach(ctx context.Context, resets, moves []*claimed) error {
+	if _, err := p.narrow(ctx, resets, p.resetGroup); err != nil {
 		return err
 	}
-	return p.narrow(ctx, moves, p.move)
+	_, err := p.narrow(ctx, moves, p.moveGroup)
+	return err
 }
 
-// narrow settles jobs with try and marks those that are turned away.
-func (p *pass) narrow(ctx context.Context, jobs []*claimed, try func(context.Context, []*claimed) error) error {
+// narrow settles jobs, marks those that are turned away, and reports whether
+// there were none.
+func (p *pass) narrow(ctx context.Context, jobs []*claimed, try attemptOn) (clean bool, err error) {
 	if len(jobs) == 0 {
-		return nil
+		return true, nil
 	}
-	err := try(ctx, jobs)
+	err = try(ctx, jobs)
 	if err == nil {
-		return nil
+		return true, nil
 	}
 	if !concernsRows(err) {
-		return err
+		return false, err
 	}
-	if err := p.undo(ctx); err != nil {
-		return err
+	if _, err := p.tx.Exec(ctx, sqlUndo); err != nil {
+		return false, fmt.Errorf("reaper: undo jobs: %w", err)
 	}
 	var away *turnedAwayError
 	switch {
 	case errors.As(err, &away):
-		return p.narrow(ctx, without(jobs, away.failures), try)
+		_, err := p.narrow(ctx, without(jobs, away.failures), try)
+		return false, err
 	case len(jobs) == 1:
 		jobs[0].failure = failureOf(jobs[0], err)
-		return nil
+		return false, nil
 	}
-	half := len(jobs) / 2
-	if err := p.narrow(ctx, jobs[:half], try); err != nil {
-		return err
-	}
-	return p.narrow(ctx, jobs[half:], try)
+	return false, p.halve(ctx, jobs, try)
 }
 
-// reset resets a group of jobs inside a savepoint, in one round trip.
-func (p *pass) reset(ctx context.Context, jobs []*claimed) error {
+// halve settles the halves of a group that cannot be settled whole. When the
+// first half can, the reason is in the second, which is halved untried.
+func (p *pass) halve(ctx context.Context, jobs []*claimed, try attemptOn) error {
+	half := len(jobs) / 2
+	clean, err := p.narrow(ctx, jobs[:half], try)
+	if err != nil {
+		return err
+	}
+	if rest := jobs[half:]; clean && len(rest) > 1 {
+		return p.halve(ctx, rest, try)
+	}
+	_, err = p.narrow(ctx, jobs[half:], try)
+	return err
+}
+
+// resetGroup resets jobs in one exchange.
+func (p *pass) resetGroup(ctx context.Context, jobs []*claimed) error {
 	batch := &pgx.Batch{}
 	batch.Queue(sqlSavepoint)
 	done := p.queueReset(batch, jobs)
 	p.queueRelease(batch)
-	if err := p.tx.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("reaper: reset jobs: %w", err)
+	if err := p.send(ctx, batch); err != nil {
+		return err
 	}
-	done.changed()
+	done.markMissing()
 	return nil
 }
 
-// move moves a group of jobs inside a savepoint.
-func (p *pass) move(ctx context.Context, jobs []*claimed) error {
+// moveGroup moves jobs, and releases the savepoint when all of them went through.
+func (p *pass) moveGroup(ctx context.Context, jobs []*claimed) error {
 	batch := &pgx.Batch{}
 	batch.Queue(sqlSavepoint)
-	done := p.queueBump(batch, jobs)
-	if err := p.tx.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("reaper: bump jobs: %w", err)
+	m := p.queueMove(batch, jobs)
+	if err := p.send(ctx, batch); err != nil {
+		return err
 	}
-	if err := p.finishMoves(ctx, done.changed()); err != nil {
+	if err := m.finish(ctx); err != nil {
 		return err
 	}
 	batch = &pgx.Batch{}
 	p.queueRelease(batch)
-	if err := p.tx.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("reaper: release jobs: %w", err)
-	}
-	return nil
+	return p.send(ctx, batch)
 }
 
 // queueRelease queues the end of a group that went through. The constraints of a
@@ -101,12 +115,4 @@ func (p *pass) queueRelease(batch *pgx.Batch) {
 		batch.Queue(sqlConstraints)
 	}
 	batch.Queue(sqlRelease)
-}
-
-// undo takes back what a group wrote.
-func (p *pass) undo(ctx context.Context) error {
-	if _, err := p.tx.Exec(ctx, sqlUndo); err != nil {
-		return fmt.Errorf("reaper: undo jobs: %w", err)
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package reaper_test
 
 import (
 	"context"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -91,7 +90,7 @@ func TestEveryStatementUsesAnIndex(t *testing.T) {
 		named++
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			plan := explain(t, pool, mode, sql, args)
-			require.NotRegexp(t, regexp.MustCompile(`Seq Scan on job_queue q\b`), plan, sql)
+			require.NotRegexp(t, `Seq Scan on job_queue q\b`, plan, sql)
 			if strings.Contains(plan, "job_queue q") {
 				require.Regexp(t, `Index.* Scan (using|on) job_queue`, plan, sql)
 			}
@@ -130,6 +129,6 @@ func TestTheNumberOfRoundTripsIsConstant(t *testing.T) {
 			return recorder.exchanges
 		}
 		require.Equal(t, exchanges(1), exchanges(2000))
-		require.LessOrEqual(t, exchanges(1), 8)
+		require.LessOrEqual(t, exchanges(1), 5)
 	}
 }

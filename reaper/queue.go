@@ -36,7 +36,7 @@ type States struct {
 
 // statements are the SQL texts with the queue's names in them.
 type statements struct {
-	dryRun, claim, reset, bump, close, unclosed string
+	dryRun, claim, overfull, look, reset, bump, close, unclosed string
 }
 
 // render quotes the queue's names, once, and puts them into the statements. Its
@@ -63,6 +63,8 @@ func (t Table) render() (statements, deadletter.Queue, error) {
 	return statements{
 		dryRun:   in(sqlDryRun),
 		claim:    in(sqlClaim),
+		overfull: in(sqlOverfull),
+		look:     in(sqlLook),
 		reset:    in(sqlReset),
 		bump:     in(sqlBump),
 		close:    in(sqlClose),

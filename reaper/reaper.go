@@ -34,3 +34,6 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	_, nested := db.(pgx.Tx)
 	return &Reaper{db: db, nested: nested, cfg: cfg, sql: sql, queue: queue}, nil
 }
+
+// grace is Config.Grace in microseconds, as the statements take it.
+func (r *Reaper) grace() int64 { return r.cfg.Grace.Microseconds() }

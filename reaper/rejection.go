@@ -28,9 +28,27 @@ type moverError struct{ err error }
 func (e *moverError) Error() string { return fmt.Sprintf("reaper: move to dead letters: %v", e.err) }
 func (e *moverError) Unwrap() error { return e.err }
 
+// hookError is an error of OnApply. It is the apply's error, whatever it wraps,
+// unless that is a conflict.
+type hookError struct{ err error }
+
+func (e *hookError) Error() string { return fmt.Sprintf("reaper: OnApply: %v", e.err) }
+func (e *hookError) Unwrap() error { return e.err }
+
+// isConflict reports a serialization failure or a deadlock: the server has
+// rolled back, and the same may go through next time.
+func isConflict(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "40001" || pgErr.Code == "40P01")
+}
+
 // concernsRows reports whether an error may be due to some rows of the batch, so
 // that the others could be settled without them.
 func concernsRows(err error) bool {
+	var hook *hookError
+	if errors.As(err, &hook) {
+		return false
+	}
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
 		return !slices.Contains(beyondRows(), class(pgErr.Code))
@@ -73,7 +91,7 @@ func without(jobs []*claimed, failures []*Failure) []*claimed {
 	}
 	rest := make([]*claimed, 0, len(jobs))
 	for _, job := range jobs {
-		if job.failure = byID[job.id]; job.failure == nil {
+		if job.failure = byID[job.ID]; job.failure == nil {
 			rest = append(rest, job)
 		}
 	}
@@ -83,7 +101,7 @@ func without(jobs []*claimed, failures []*Failure) []*claimed {
 func failureOf(job *claimed, err error) *Failure {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
-		return &Failure{JobID: job.id, SQLState: pgErr.Code, Error: pgErr.Message}
+		return &Failure{JobID: job.ID, SQLState: pgErr.Code, Error: pgErr.Message}
 	}
-	return &Failure{JobID: job.id, Error: err.Error()}
+	return &Failure{JobID: job.ID, Error: err.Error()}
 }

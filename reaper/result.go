@@ -15,9 +15,12 @@ const (
 	MovedToDeadLetter   = "moved_to_dead_letter"
 )
 
-// ReasonActorRequired is the refusal's reason for an empty actor. The other
-// reasons are a gate's key and value, as in "queue.lease.reaper_enabled=false".
-const ReasonActorRequired = "actor_required"
+// Reasons of a refusal. The others are a gate's key and value, as in
+// "queue.lease.reaper_enabled=false".
+const (
+	ReasonActorRequired    = "actor_required"     // the actor is empty or white
+	ReasonMaxStaleExceeded = "max_stale_exceeded" // see Config.MaxStale
+)
 
 // What is stored as a job's last or final error.
 const (
@@ -67,6 +70,12 @@ type Action struct {
 	BackoffSec  int64               `json:"backoff_sec"`  // of a reset
 	ScheduledAt time.Time           `json:"scheduled_at"` // of a reset, by the database's clock
 	DeadLetter  *deadletter.Receipt `json:"dead_letter"`  // of a move, else nil
+
+	// For metrics; not in the JSON.
+	JobKind    string        `json:"-"`
+	LeaseOwner string        `json:"-"` // empty also for NULL
+	LeaseUntil time.Time     `json:"-"` // may be NegInfinity
+	Overdue    time.Duration `json:"-"` // by the database's clock; at most 292 years
 }
 
 // Failure is a job that the apply left exactly as it was, because PostgreSQL, or

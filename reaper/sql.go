@@ -8,15 +8,18 @@ package reaper
 // the type of the key column, whatever that is.
 
 // stale is the condition of a stale lease, by the clock of the database at the
-// start of the transaction.
-const stale = `q.{state} = {leased} and q.{lease_until} is not null and q.{lease_until} < now()`
+// start of the transaction. Every statement that uses it has the grace, in
+// microseconds, as its $1.
+const stale = `q.{state} = {leased} and q.{lease_until} is not null
+    and q.{lease_until} < now() - $1::bigint * interval '1 microsecond'`
 
 // sqlDryRun counts the stale leases and reads the oldest of them, in one
 // snapshot. It locks nothing. It returns one row without a job when there is
 // none. Overdue is floored to the second; a lease that ended at -infinity is
 // overdue by the largest bigint. Served by job_queue_lease_until_idx.
 //
-//	$1 limit  bigint
+//	$1 grace  bigint, microseconds
+//	$2 limit  bigint
 const sqlDryRun = `-- reaper.dry_run
 select now() as evaluated_at, c.stale_lease_count,
   j.job_id, j.job_kind, j.lease_owner, j.lease_until, j.attempts, j.max_attempts, j.overdue_seconds
@@ -39,34 +42,85 @@ left join (
   from {queue} q
   where ` + stale + `
   order by q.{lease_until}, q.{job_id}
-  limit $1::bigint
+  limit $2::bigint
 ) j on true
 order by j.lease_until, j.key`
 
-// sqlClaim locks and reads one batch of stale leases, oldest first. Rows that
-// another reaper or a worker has locked are skipped, not waited for.
-// Served by job_queue_lease_until_idx.
+// sqlClaim locks and reads one batch of stale leases, oldest first, beginning
+// behind a place in that order. Rows that another reaper or a worker has locked
+// are skipped, not waited for. Served by job_queue_lease_until_idx, which finds
+// the place too.
 //
-//	$1 limit  bigint
+//	$1 grace        bigint, microseconds
+//	$2 limit        bigint
+//	$3 lease_until  timestamptz of the place, NULL to begin at the oldest
+//	$4 job id       of the key's type; NULL: behind every job of that lease_until
 const sqlClaim = `-- reaper.claim
 select now() as now,
   q.{job_id}::text as id,
+  q.{job_kind}::text as kind,
+  q.{lease_owner}::text as owner,
+  q.{lease_until} as lease_until,
   coalesce(q.{attempts}, 0)::bigint as attempts,
   coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts
 from {queue} q
 where ` + stale + `
+  and q.{lease_until} >= coalesce($3::timestamptz, '-infinity')
+  and ($3::timestamptz is null or q.{lease_until} > $3::timestamptz or q.{job_id} > $4)
 order by q.{lease_until}, q.{job_id}
-limit $1::bigint
+limit $2::bigint
 for update of q skip locked`
+
+// sqlOverfull reads whether more leases are stale than an apply may find. It
+// stops counting there. Served by job_queue_lease_until_idx.
+//
+//	$1 grace    bigint, microseconds
+//	$2 maximum  bigint
+const sqlOverfull = `-- reaper.overfull
+select count(*) > $2::bigint
+from (
+  select
+  from {queue} q
+  where ` + stale + `
+  limit $2::bigint + 1
+) s`
+
+// sqlLook reads what a loop needs to know before it reaps or sleeps: whether a
+// lease is stale, from a place on; how many microseconds are left until the next
+// one is; the end up to which leases are stale now, which is the next place; and
+// when the server started. Served by job_queue_lease_until_idx.
+//
+//	$1 grace        bigint, microseconds
+//	$2 lease_until  timestamptz of the place, NULL to begin at the oldest
+const sqlLook = `-- reaper.look
+select
+  exists (
+    select from {queue} q
+    where ` + stale + `
+      and q.{lease_until} >= coalesce($2::timestamptz, '-infinity')
+  ) as stale,
+  (
+    select extract(epoch from q.{lease_until} - (now() - $1::bigint * interval '1 microsecond')) * 1000000
+    from {queue} q
+    where q.{state} = {leased}
+      and q.{lease_until} >= now() - $1::bigint * interval '1 microsecond'
+      and q.{lease_until} < now() + interval '1 day'
+    order by q.{lease_until}
+    limit 1
+  )::bigint as due_micros,
+  now() - $1::bigint * interval '1 microsecond' as stale_before,
+  pg_postmaster_start_time() as started_at,
+  (extract(epoch from now() - pg_postmaster_start_time()) * 1000000)::bigint as uptime_micros`
 
 // sqlReset gives claimed jobs back to the queue and returns the place in the
 // batch of each row it changed. The claim holds their locks; the condition is
 // repeated all the same. Served by the queue's key.
 //
-//	$1 job ids     array of the key's type
-//	$2 attempts    bigint[], bumped
-//	$3 delays      bigint[], seconds
-//	$4 last error  text
+//	$1 grace       bigint, microseconds
+//	$2 job ids     array of the key's type
+//	$3 attempts    bigint[], bumped
+//	$4 delays      bigint[], seconds
+//	$5 last error  text
 const sqlReset = `-- reaper.reset
 update {queue} q
 set {state} = {retry_waiting},
@@ -74,11 +128,11 @@ set {state} = {retry_waiting},
   {scheduled_at} = now() + make_interval(secs => u.delay_sec),
   {lease_owner} = null,
   {lease_until} = null,
-  {last_error} = $4
+  {last_error} = $5
 from unnest(
-  array_cat(array(select k.{job_id} from {queue} k where false), $1),
-  $2::bigint[],
-  $3::bigint[]
+  array_cat(array(select k.{job_id} from {queue} k where false), $2),
+  $3::bigint[],
+  $4::bigint[]
 ) with ordinality as u(job_id, attempts, delay_sec, n)
 where q.{job_id} = u.job_id
   and ` + stale + `
@@ -88,14 +142,15 @@ returning u.n`
 // returns the place in the batch of each row it changed. Served by the queue's
 // key.
 //
-//	$1 job ids   array of the key's type
-//	$2 attempts  bigint[], bumped
+//	$1 grace     bigint, microseconds
+//	$2 job ids   array of the key's type
+//	$3 attempts  bigint[], bumped
 const sqlBump = `-- reaper.bump
 update {queue} q
 set {attempts} = u.attempts
 from unnest(
-  array_cat(array(select k.{job_id} from {queue} k where false), $1),
-  $2::bigint[]
+  array_cat(array(select k.{job_id} from {queue} k where false), $2),
+  $3::bigint[]
 ) with ordinality as u(job_id, attempts, n)
 where q.{job_id} = u.job_id
   and ` + stale + `

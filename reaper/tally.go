@@ -25,16 +25,17 @@ func (t *tally) read(rows pgx.Rows) error {
 	return err
 }
 
-// changed returns the jobs that were checked off. The others are as they were;
-// it marks them as failed.
-func (t *tally) changed() []*claimed {
-	changed := make([]*claimed, 0, len(t.jobs))
-	for i, job := range t.jobs {
-		if t.seen[i] {
-			changed = append(changed, job)
-		} else {
-			job.failure = &Failure{JobID: job.id, Error: keptBack}
+// missing returns a failure for each job that was not checked off.
+func (t *tally) missing() []*Failure {
+	var failures []*Failure
+	for i, seen := range t.seen {
+		if !seen {
+			failures = append(failures, &Failure{JobID: t.jobs[i].ID, Error: keptBack})
 		}
 	}
-	return changed
+	return failures
 }
+
+// markMissing marks the jobs that were not checked off as failed: they are as
+// they were.
+func (t *tally) markMissing() { without(t.jobs, t.missing()) }

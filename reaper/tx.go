@@ -63,7 +63,11 @@ func (r *Reaper) commit(ctx context.Context, tx pgx.Tx) error {
 func surelyFailed(err error) bool {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
-		return pgErr.SeverityUnlocalized == "ERROR" || pgErr.Severity == "ERROR"
+		return isError(pgErr)
 	}
 	return errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, pgx.ErrTxClosed) || pgconn.SafeToRetry(err)
 }
+
+// isError tells an error that leaves the connection usable from a FATAL one. The
+// untranslated severity is there since PostgreSQL 9.6.
+func isError(err *pgconn.PgError) bool { return err.SeverityUnlocalized == "ERROR" }

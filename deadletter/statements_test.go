@@ -1,0 +1,68 @@
+package deadletter_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/oracle"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+)
+
+// counter counts the statements and batches that a connection sends.
+type counter struct{ sent atomic.Int64 }
+
+var (
+	_ pgx.QueryTracer = (*counter)(nil)
+	_ pgx.BatchTracer = (*counter)(nil)
+)
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	c.sent.Add(1)
+	return ctx
+}
+
+func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return ctx
+}
+
+func (c *counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) { c.sent.Add(1) }
+func (c *counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+// A mover that sends a statement for each job takes minutes where the network is
+// slow, with the rows locked all the while.
+func TestMoversSendOneStatementWhateverTheBatch(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ mover deadletter.Mover }{
+		"a table":    {deadletter.Table{}},
+		"a function": {deadletter.Function{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.New(t)
+			execute(t, pool, oracle.Functions)
+			var count counter
+			counted := pgtest.Connect(t, pool, func(config *pgxpool.Config) { config.ConnConfig.Tracer = &count })
+
+			for _, size := range []int{1, 10, 1000} {
+				tx := begin(t, counted)
+				batch := claim(t, tx, reference(), enqueue(t, pool, many(size)...))
+				before := count.sent.Load()
+				receipts, err := test.mover.Move(t.Context(), tx, batch)
+				require.NoError(t, err)
+				require.Len(t, receipts, size)
+				require.EqualValues(t, 1, count.sent.Load()-before, "for %d jobs", size)
+				require.NoError(t, tx.Rollback(t.Context()))
+			}
+		})
+	}
+}

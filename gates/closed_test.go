@@ -1,0 +1,157 @@
+package gates_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/gates"
+)
+
+const (
+	substrate = gates.SubstrateEnabled
+	enabled   = gates.ReaperEnabled
+	dryRun    = gates.DryRunOnly
+)
+
+// An operator who closes several gates is told about them one by one; another
+// order or another default sends them to the wrong switch, or opens one that
+// nobody touched.
+func TestClosedNamesTheFirstClosedGate(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		values gates.Values
+		reason string
+	}{
+		"nothing is known":                         {nil, "queue.job_substrate.enabled=false"},
+		"nothing is set":                           {gates.Values{}, "queue.job_substrate.enabled=false"},
+		"all but the first are open":               {gates.Values{enabled: "true", dryRun: "false"}, "queue.job_substrate.enabled=false"},
+		"the first is closed by a word":            {gates.Values{substrate: " OFF ", enabled: "1", dryRun: "0"}, "queue.job_substrate.enabled=false"},
+		"only the first is open":                   {gates.Values{substrate: "true"}, "queue.lease.reaper_enabled=false"},
+		"the second is unset":                      {gates.Values{substrate: "true", dryRun: "false"}, "queue.lease.reaper_enabled=false"},
+		"the second is closed":                     {gates.Values{substrate: "true", enabled: "n", dryRun: "false"}, "queue.lease.reaper_enabled=false"},
+		"the second and the third are closed":      {gates.Values{substrate: "true", enabled: "n", dryRun: "true"}, "queue.lease.reaper_enabled=false"},
+		"the third is unset":                       {gates.Values{substrate: "true", enabled: "true"}, "queue.lease.reaper_dry_run_only=true"},
+		"the third is closed":                      {gates.Values{substrate: "true", enabled: "true", dryRun: "yes"}, "queue.lease.reaper_dry_run_only=true"},
+		"all are open":                             {gates.Values{substrate: "t", enabled: "\ton\n", dryRun: "F"}, ""},
+		"a bad base is no gate's business":         {gates.Values{substrate: "t", enabled: "t", dryRun: "f", gates.BackoffBaseSec: "soon"}, ""},
+		"a closed gate hides a later bad value":    {gates.Values{substrate: "false", enabled: "maybe", dryRun: "maybe"}, "queue.job_substrate.enabled=false"},
+		"an unset gate hides a later bad value":    {gates.Values{substrate: "true", dryRun: "maybe"}, "queue.lease.reaper_enabled=false"},
+		"a key in another case is another setting": {gates.Values{strings.ToUpper(substrate): "true"}, "queue.job_substrate.enabled=false"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reason, err := test.values.Closed()
+			require.NoError(t, err)
+			require.Equal(t, test.reason, reason)
+		})
+	}
+}
+
+// A typo in a setting must not start a reaper, and the operator has to learn
+// which setting it is in and what stands there.
+func TestClosedNamesTheValueThatIsNoBoolean(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		values     gates.Values
+		key, value string
+	}{
+		"in the first gate":            {gates.Values{substrate: "ture", enabled: "true", dryRun: "false"}, substrate, "ture"},
+		"in the second gate":           {gates.Values{substrate: "true", enabled: " yess ", dryRun: "false"}, enabled, " yess "},
+		"in the third gate":            {gates.Values{substrate: "true", enabled: "true", dryRun: "2"}, dryRun, "2"},
+		"before a closed gate":         {gates.Values{substrate: "o", enabled: "false", dryRun: "true"}, substrate, "o"},
+		"in several, the first counts": {gates.Values{substrate: "true", enabled: "b", dryRun: "c"}, enabled, "b"},
+		"an empty value is not unset":  {gates.Values{substrate: "true", enabled: "true", dryRun: ""}, dryRun, ""},
+		"nor is a white one":           {gates.Values{substrate: " \t"}, substrate, " \t"},
+		"one that is not UTF-8":        {gates.Values{substrate: "t\xff"}, substrate, "t\xff"},
+		"a huge one":                   {gates.Values{substrate: huge}, substrate, huge},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reason, err := test.values.Closed()
+			var valueErr *gates.ValueError
+			require.ErrorAs(t, err, &valueErr)
+			require.Equal(t, test.key, valueErr.Key)
+			require.Equal(t, test.value, valueErr.Value)
+			require.Empty(t, reason)
+			require.Less(t, len(err.Error()), 500, "a value may be as long as a text, a log line not")
+		})
+	}
+}
+
+var huge = strings.Repeat("true", 1<<18)
+
+// A source that is asked for a key too few reads it as unset.
+func TestKeysAreTheGatesInTheirOrderAndTheBase(t *testing.T) {
+	t.Parallel()
+	keys := gates.Keys()
+	require.Equal(t, []string{
+		"queue.job_substrate.enabled",
+		"queue.lease.reaper_enabled",
+		"queue.lease.reaper_dry_run_only",
+		"queue.retry.backoff_base_sec",
+	}, keys)
+
+	slices.Reverse(keys)
+	require.Equal(t, substrate, gates.Keys()[0], "a caller's list is the caller's own")
+}
+
+// Settings are whatever people type. None may crash a reaper, and none but an
+// exact boolean may open a gate.
+func FuzzClosed(f *testing.F) {
+	f.Add("true", "true", "false")
+	f.Add(" ON\n", "\vy", "of")
+	f.Add("yeſ", "1", "0")
+	f.Add("", "t\x00", "\xff")
+	f.Add("\u00a0true", "true\u0085", "falſe")
+	f.Fuzz(func(t *testing.T, first, second, third string) {
+		values := gates.Values{substrate: first, enabled: second, dryRun: third}
+		reason, err := values.Closed()
+
+		want, bad := expected(first, second, third)
+		require.Equal(t, want, reason)
+		if bad == "" {
+			require.NoError(t, err)
+			return
+		}
+		var valueErr *gates.ValueError
+		require.ErrorAs(t, err, &valueErr)
+		require.Equal(t, bad, valueErr.Key)
+		require.Equal(t, values[bad], valueErr.Value)
+	})
+}
+
+// expected returns the reason, or the key of the value that is no boolean. It
+// works from the list of what the server takes.
+func expected(values ...string) (reason, badKey string) {
+	for i, key := range gates.Keys()[:3] {
+		value := plain(values[i])
+		isTrue := slices.Contains(strings.Fields("t tr tru true y ye yes on 1"), value)
+		isFalse := slices.Contains(strings.Fields("f fa fal fals false n no of off 0"), value)
+		switch {
+		case !isTrue && !isFalse:
+			return "", key
+		case isTrue == (key == dryRun):
+			return fmt.Sprintf("%s=%t", key, isTrue), ""
+		}
+	}
+	return "", ""
+}
+
+// plain lowers a value and takes the space around it away, byte by byte.
+func plain(value string) string {
+	lowered := []byte(value)
+	for i, b := range lowered {
+		if 'A' <= b && b <= 'Z' {
+			lowered[i] |= 0x20
+		}
+	}
+	return strings.Trim(string(lowered), "\x09\x0a\x0b\x0c\x0d\x20")
+}

@@ -1,0 +1,162 @@
+package gates_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/gates"
+)
+
+// A service without a settings table decides at start-up. What it left out must
+// not let a reaper loose.
+func TestStaticGivesItsThreeAnswers(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		static gates.Static
+		reason string
+	}{
+		"its zero value":             {gates.Static{}, "queue.job_substrate.enabled=false"},
+		"without the substrate":      {gates.Static{ReaperEnabled: true}, "queue.job_substrate.enabled=false"},
+		"without the reaper":         {gates.Static{SubstrateEnabled: true}, "queue.lease.reaper_enabled=false"},
+		"for dry runs":               {gates.Static{SubstrateEnabled: true, ReaperEnabled: true, DryRunOnly: true}, "queue.lease.reaper_dry_run_only=true"},
+		"with all gates open":        {gates.Static{SubstrateEnabled: true, ReaperEnabled: true}, ""},
+		"with all set, first closed": {gates.Static{ReaperEnabled: true, DryRunOnly: true}, "queue.job_substrate.enabled=false"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			values, err := test.static.Read(t.Context(), nil, gates.Keys())
+			require.NoError(t, err)
+			require.Len(t, values, 3, "all three keys are set")
+
+			reason, err := values.Closed()
+			require.NoError(t, err)
+			require.Equal(t, test.reason, reason)
+			base, err := values.BackoffBase()
+			require.NoError(t, err)
+			require.EqualValues(t, 10, base)
+		})
+	}
+}
+
+type key struct{}
+
+// A feature-flag service is asked for exactly the reaper's keys, with the
+// caller's context, and its answer is taken as it is.
+func TestSourceFuncPassesEverythingThrough(t *testing.T) {
+	t.Parallel()
+	ctx := context.WithValue(t.Context(), key{}, "the caller's")
+	outage := errors.New("the flag service is down")
+
+	tests := map[string]struct {
+		values gates.Values
+		err    error
+	}{
+		"an answer":           {gates.Values{substrate: "maybe"}, nil},
+		"no answer":           {nil, nil},
+		"an error":            {nil, outage},
+		"an error that wraps": {nil, fmt.Errorf("read flags: %w", outage)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked []string
+			var seen any
+			source := gates.SourceFunc(func(ctx context.Context, _ pgx.Tx, keys []string) (gates.Values, error) {
+				asked, seen = keys, ctx.Value(key{})
+				return test.values, test.err
+			})
+			values, err := source.Read(ctx, nil, gates.Keys())
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, test.values, values)
+			require.Equal(t, gates.Keys(), asked)
+			require.Equal(t, "the caller's", seen)
+		})
+	}
+}
+
+// A panic in a flag library must not take the worker service down, and must not
+// open a gate either.
+func TestSourceFuncTurnsAPanicIntoAnError(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ panics any }{
+		"with a text":   {"boom"},
+		"with an error": {errors.New("boom")},
+		"with nil":      {nil},
+		"with a value":  {42},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source := gates.SourceFunc(func(context.Context, pgx.Tx, []string) (values gates.Values, err error) {
+				values = gates.Values{substrate: "true", enabled: "true", dryRun: "false"}
+				defer func() { panic(test.panics) }()
+				return values, nil
+			})
+			values, err := source.Read(t.Context(), nil, gates.Keys())
+			require.Error(t, err)
+			require.Nil(t, values)
+		})
+	}
+
+	values, err := gates.SourceFunc(nil).Read(t.Context(), nil, gates.Keys())
+	require.Error(t, err, "a nil function panics too")
+	require.Nil(t, values)
+}
+
+func ExampleValues_Closed() {
+	values := gates.Values{
+		gates.SubstrateEnabled: "on",
+		gates.ReaperEnabled:    "no",
+	}
+	fmt.Println(values.Closed())
+
+	values[gates.ReaperEnabled] = "perhaps"
+	_, err := values.Closed()
+	var valueErr *gates.ValueError
+	if errors.As(err, &valueErr) {
+		fmt.Printf("%s is set to %q\n", valueErr.Key, valueErr.Value)
+	}
+	// Output:
+	// queue.lease.reaper_enabled=false <nil>
+	// queue.lease.reaper_enabled is set to "perhaps"
+}
+
+func ExampleStatic() {
+	source := gates.Static{SubstrateEnabled: true, ReaperEnabled: true}
+	values, err := source.Read(context.Background(), nil, gates.Keys())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	reason, err := values.Closed()
+	fmt.Printf("%q %v\n", reason, err)
+	// Output: "" <nil>
+}
+
+func ExampleSourceFunc() {
+	flags := map[string]string{gates.SubstrateEnabled: "true", gates.ReaperEnabled: "true"}
+	source := gates.SourceFunc(func(_ context.Context, _ pgx.Tx, keys []string) (gates.Values, error) {
+		values := gates.Values{}
+		for _, key := range keys {
+			if value, ok := flags[key]; ok {
+				values[key] = value
+			}
+		}
+		return values, nil
+	})
+	values, err := source.Read(context.Background(), nil, gates.Keys())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(values.Closed())
+	// Output: queue.lease.reaper_dry_run_only=true <nil>
+}

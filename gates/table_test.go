@@ -1,0 +1,175 @@
+package gates_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+)
+
+// Settings tables differ: one keeps text, one booleans, one jsonb. A value that
+// arrives with its quotes, or a NULL that arrives as a text, decides wrongly.
+func TestTableReadsTheColumnValueOfAnyType(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Empty(t)
+
+	tests := map[string]struct {
+		column string
+		value  string // SQL
+		want   gates.Values
+	}{
+		"text":                   {"text", `' On '`, gates.Values{enabled: " On "}},
+		"an empty text":          {"text", `''`, gates.Values{enabled: ""}},
+		"a text with quotes":     {"text", `'"true"'`, gates.Values{enabled: `"true"`}},
+		"a text of null":         {"text", `'null'`, gates.Values{enabled: "null"}},
+		"a NULL text":            {"text", `null`, gates.Values{}},
+		"varchar":                {"varchar(10)", `'true'`, gates.Values{enabled: "true"}},
+		"a domain over text":     {"onoff", `'on'`, gates.Values{enabled: "on"}},
+		"boolean true":           {"boolean", `true`, gates.Values{enabled: "true"}},
+		"boolean false":          {"boolean", `false`, gates.Values{enabled: "false"}},
+		"a NULL boolean":         {"boolean", `null`, gates.Values{}},
+		"integer":                {"integer", `1`, gates.Values{enabled: "1"}},
+		"jsonb boolean":          {"jsonb", `'true'`, gates.Values{enabled: "true"}},
+		"jsonb string":           {"jsonb", `'" Yes "'`, gates.Values{enabled: " Yes "}},
+		"jsonb string of quotes": {"jsonb", `'"\"true\""'`, gates.Values{enabled: `"true"`}},
+		"jsonb string of null":   {"jsonb", `'"null"'`, gates.Values{enabled: "null"}},
+		"jsonb number":           {"jsonb", `'0'`, gates.Values{enabled: "0"}},
+		"jsonb fraction":         {"jsonb", `'1.0'`, gates.Values{enabled: "1.0"}},
+		"jsonb null":             {"jsonb", `'null'`, gates.Values{}},
+		"a NULL jsonb":           {"jsonb", `null`, gates.Values{}},
+		"jsonb object":           {"jsonb", `'{"on": true}'`, gates.Values{enabled: `{"on": true}`}},
+		"json with spaces":       {"json", `' true '`, gates.Values{enabled: "true"}},
+	}
+	_, err := pool.Exec(t.Context(), `create domain onoff as text check (value in ('on', 'off'))`)
+	require.NoError(t, err)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := pgx.Identifier{name}
+			_, err := pool.Exec(t.Context(), `create table `+table.Sanitize()+` (key text primary key, value `+test.column+`)`)
+			require.NoError(t, err)
+			_, err = pool.Exec(t.Context(), `insert into `+table.Sanitize()+` values ($1, `+test.value+`)`, enabled)
+			require.NoError(t, err)
+
+			got, err := read(t.Context(), pool, gates.Table{Name: table})
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+// read reads all keys in a transaction that is rolled back.
+func read(ctx context.Context, pool *pgxpool.Pool, source gates.Source) (gates.Values, error) {
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	return source.Read(ctx, tx, gates.Keys())
+}
+
+// A table full of other people's settings is read, and locked, for the reaper's
+// keys alone.
+func TestTableReadsOnlyTheKeysItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	set(t, pool, map[string]string{
+		substrate: "true", enabled: "false", dryRun: "no", gates.BackoffBaseSec: "30",
+		"queue.lease.duration_sec": "60", "QUEUE.LEASE.REAPER_ENABLED": "true", enabled + " ": "true",
+	})
+
+	got, err := read(t.Context(), pool, gates.Table{})
+	require.NoError(t, err)
+	require.Equal(t, gates.Values{substrate: "true", enabled: "false", dryRun: "no", gates.BackoffBaseSec: "30"}, got)
+
+	tx := begin(t, pool)
+	got, err = gates.Table{}.Read(t.Context(), tx, []string{dryRun})
+	require.NoError(t, err)
+	require.Equal(t, gates.Values{dryRun: "no"}, got)
+	_, err = pool.Exec(t.Context(), `update queue_config set value = '90' where key not in ($1, 'x')`, dryRun)
+	require.NoError(t, err, "what was not asked for is not locked")
+}
+
+// set fills queue_config.
+func set(t *testing.T, pool *pgxpool.Pool, settings map[string]string) {
+	t.Helper()
+	for key, value := range settings {
+		_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, $2)`, key, value)
+		require.NoError(t, err)
+	}
+}
+
+// begin begins a transaction that ends with the test.
+func begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
+	return tx
+}
+
+// A reaper that is pointed at no table, or at something else, says so; it does
+// not take everything for unset and refuse politely for ever.
+func TestTableThatCannotBeReadIsTheServersError(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+
+	tests := map[string]struct {
+		name     pgx.Identifier
+		sqlState string
+	}{
+		"no table":           {pgx.Identifier{"settings"}, "42P01"},
+		"no schema":          {pgx.Identifier{"ops", "queue_config"}, "42P01"},
+		"another case":       {pgx.Identifier{"Queue_Config"}, "42P01"},
+		"a path in one part": {pgx.Identifier{"public.queue_config"}, "42P01"},
+		"other columns":      {pgx.Identifier{"job_queue"}, "42703"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := read(t.Context(), pool, gates.Table{Name: test.name})
+			var pgErr *pgconn.PgError
+			require.ErrorAs(t, err, &pgErr)
+			require.Equal(t, test.sqlState, pgErr.Code)
+			require.Nil(t, got)
+		})
+	}
+}
+
+// Without a primary key two rows can contradict each other. Which of them the
+// operator meant, nobody knows, so neither may open a gate.
+func TestTableRefusesAKeyWithTwoRows(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Empty(t)
+
+	tests := map[string]struct{ rows string }{
+		"that contradict each other": {`(@, 'true'), (@, 'false')`},
+		"that agree":                 {`(@, 'true'), (@, 'true')`},
+		"of which the last is NULL":  {`(@, 'true'), (@, null)`},
+		"of which the first is NULL": {`(@, null), (@, 'true')`},
+		"that are both NULL":         {`(@, null), (@, null)`},
+		"and a third":                {`(@, null), (@, null), (@, 'true')`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			table := pgx.Identifier{name}
+			_, err := pool.Exec(t.Context(), `create table `+table.Sanitize()+` (key text, value text)`)
+			require.NoError(t, err)
+			_, err = pool.Exec(t.Context(), `insert into `+table.Sanitize()+` values `+replaceKey(test.rows, dryRun))
+			require.NoError(t, err)
+
+			got, err := read(t.Context(), pool, gates.Table{Name: table})
+			var valueErr *gates.ValueError
+			require.ErrorAs(t, err, &valueErr)
+			require.Equal(t, dryRun, valueErr.Key)
+			require.Nil(t, got)
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package pgtest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+)
+
+// An example cannot run where only tests are given a database.
+func TestOpenMakesADatabaseAndCloseDropsIt(t *testing.T) {
+	t.Parallel()
+
+	viewer := pgtest.Empty(t)
+	opened, err := pgtest.Open(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, number(t, opened.Pool, `select count(*) from job_queue`))
+	require.True(t, exists(t, viewer, opened.Name))
+
+	require.NoError(t, opened.Close())
+	require.False(t, exists(t, viewer, opened.Name))
+}
+
+// A test that ends with a connection in hand hangs until the time limit of all
+// tests, which then names none.
+func TestCloseReportsAConnectionThatIsStillAcquired(t *testing.T) {
+	t.Parallel()
+
+	viewer := pgtest.Empty(t)
+	opened, err := pgtest.Open(t.Context())
+	require.NoError(t, err)
+	conn, err := opened.Pool.Acquire(t.Context())
+	require.NoError(t, err)
+	defer conn.Release()
+
+	require.Error(t, opened.Close())
+	require.False(t, exists(t, viewer, opened.Name))
+}

@@ -1,0 +1,103 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// reachPatience bounds the first connection to a server that should run already.
+const reachPatience = 15 * time.Second
+
+var (
+	errUnset    = errors.New("not set")
+	errURLIsSet = errors.New("not tried, because PGTEST_DATABASE_URL is set")
+	errBinIsSet = errors.New("not tried, because PGTEST_BIN is set")
+	errOwn      = errors.New("not tried, because the server is to be the test's own")
+	errUnparsed = errors.New("is not a connection string (its text is withheld, for it may hold a password)")
+)
+
+// Find returns the first source that works. A variable that is set stands for a
+// choice: when what it names does not work, nothing else is tried. The error is
+// a *SourceError.
+func (e Environment) Find(ctx context.Context) (Source, error) {
+	if e.DatabaseURL == "" {
+		return e.findBinaries(ctx, errUnset)
+	}
+	config, err := reach(ctx, e.DatabaseURL)
+	if err != nil {
+		return Source{}, &SourceError{URL: err, Installed: errURLIsSet, Download: errURLIsSet}
+	}
+	return Source{Config: config}, nil
+}
+
+// findBinaries is Find without the running server, which is none because of url.
+func (e Environment) findBinaries(ctx context.Context, url error) (Source, error) {
+	as, err := unprivileged()
+	if err != nil {
+		return Source{}, &SourceError{URL: url, Installed: err, Download: err}
+	}
+	bin, installed := e.installed(ctx, as)
+	if installed == nil {
+		return Source{Bin: bin}, nil
+	}
+	download := errBinIsSet
+	if e.Bin == "" {
+		bin, download = e.download(ctx, as)
+	}
+	if download != nil {
+		return Source{}, &SourceError{URL: url, Installed: installed, Download: download}
+	}
+	return Source{Bin: bin}, nil
+}
+
+// reach parses a connection string and connects with it once. The parser's own
+// error is not wrapped, because it may quote a part of the password.
+func reach(ctx context.Context, url string) (*pgxpool.Config, error) {
+	ctx, cancel := context.WithTimeout(ctx, reachPatience)
+	defer cancel()
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errUnparsed
+	}
+	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
+	if err != nil {
+		return nil, err
+	}
+	return config, conn.Close(ctx)
+}
+
+// Source is where a server comes from: one of the two is set.
+type Source struct {
+	// Config connects to a server that runs already.
+	Config *pgxpool.Config
+	// Bin is a folder with initdb and postgres to start a server from.
+	Bin string
+}
+
+// SourceError tells for each of the three ways to a server why it is none.
+type SourceError struct {
+	// URL is the reason of PGTEST_DATABASE_URL.
+	URL error
+	// Installed is the reason of PGTEST_BIN and the installed binaries.
+	Installed error
+	// Download is the reason of the download.
+	Download error
+}
+
+// Error names the three ways.
+func (e *SourceError) Error() string {
+	return fmt.Sprintf("pgtest: no PostgreSQL to test with:"+
+		"\n1. a running server, PGTEST_DATABASE_URL: %v"+
+		"\n2. an installed initdb and postgres, PGTEST_BIN or the usual folders: %v"+
+		"\n3. a download: %v", e.URL, e.Installed, e.Download)
+}
+
+// Unwrap returns the three reasons.
+func (e *SourceError) Unwrap() []error {
+	return []error{e.URL, e.Installed, e.Download}
+}

@@ -1,0 +1,172 @@
+package pgtest_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+)
+
+// nowhere is a repository that nothing can be downloaded from.
+const nowhere = "http://127.0.0.1:1"
+
+// A package of version 9 sorts after one of version 16 by name.
+func TestFindTakesTheNewestInstall(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		installed map[string]string
+		want      string
+	}{
+		"by number, not by name":         {map[string]string{"14": "14.9", "9.6": "9.6.24", "13": "13.21", "16": "16.2"}, "16"},
+		"by the minor version too":       {map[string]string{"a": "17.10", "b": "17.9"}, "a"},
+		"a beta counts as its version":   {map[string]string{"17": "17.5", "18": "18beta2"}, "18"},
+		"one that is too old is no help": {map[string]string{"12": "12.22", "13": "13.0"}, "13"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			root := openFolder(t)
+			for folder, version := range test.installed {
+				install(t, filepath.Join(root, folder, "bin"), version)
+			}
+			environment := pgtest.Environment{Installs: []string{filepath.Join(root, "*", "bin")}}
+			source, err := environment.Find(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, filepath.Join(root, test.want, "bin"), source.Bin)
+		})
+	}
+}
+
+// Whoever puts a version first in PATH wants that one tested.
+func TestFindPrefersTheNearerSource(t *testing.T) {
+	t.Parallel()
+
+	root := openFolder(t)
+	chosen := install(t, filepath.Join(root, "chosen"), "13.1")
+	onPath := install(t, filepath.Join(root, "path"), "14.1")
+	named := install(t, filepath.Join(root, "named"), "15.1")
+	usual := install(t, filepath.Join(root, "usual"), "18.1")
+	config := filepath.Join(root, "config")
+	program(t, filepath.Join(config, "pg_config"), "echo "+named)
+
+	tests := map[string]struct {
+		environment pgtest.Environment
+		want        string
+	}{
+		"PGTEST_BIN before PATH": {pgtest.Environment{Bin: chosen, Path: []string{onPath}}, chosen},
+		"PATH before pg_config":  {pgtest.Environment{Path: []string{config, onPath}, Installs: []string{usual}}, onPath},
+		"pg_config before the usual folders": {
+			pgtest.Environment{Path: []string{root, config}, Installs: []string{usual}}, named,
+		},
+		"the usual folders last": {pgtest.Environment{Path: []string{"", root}, Installs: []string{usual}}, usual},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			source, err := test.environment.Find(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, test.want, source.Bin)
+		})
+	}
+}
+
+// Someone who has never seen this package must learn from one error what to
+// install or to set.
+func TestFindNamesAllWaysWhenThereIsNone(t *testing.T) {
+	t.Parallel()
+
+	root := openFolder(t)
+	usual := install(t, filepath.Join(root, "usual"), "18.1")
+	old := install(t, filepath.Join(root, "old"), "12.1")
+
+	tests := map[string]struct {
+		environment pgtest.Environment
+		reasons     []string
+	}{
+		"nothing is there": {
+			pgtest.Environment{Cache: root, Repository: nowhere},
+			[]string{"not set", "none in PATH", nowhere},
+		},
+		"what is there is too old": {
+			pgtest.Environment{Path: []string{old}, Installs: []string{old}, Cache: root, Repository: nowhere},
+			[]string{"not set", "older than 13", nowhere},
+		},
+		"there is no place for a download": {
+			pgtest.Environment{},
+			[]string{"not set", "none in PATH", "no folder to keep it in"},
+		},
+		"PGTEST_BIN does not work": {
+			pgtest.Environment{Bin: root, Installs: []string{usual}, Cache: root, Repository: nowhere},
+			[]string{"not set", root, "PGTEST_BIN is set"},
+		},
+		"PGTEST_DATABASE_URL does not work": {
+			pgtest.Environment{DatabaseURL: "postgres://127.0.0.1:1/db", Installs: []string{usual}},
+			[]string{"127.0.0.1", "PGTEST_DATABASE_URL is set", "PGTEST_DATABASE_URL is set"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := test.environment.Find(t.Context())
+			var none *pgtest.SourceError
+			require.ErrorAs(t, err, &none)
+			require.ErrorContains(t, none.URL, test.reasons[0])
+			require.ErrorContains(t, none.Installed, test.reasons[1])
+			require.ErrorContains(t, none.Download, test.reasons[2])
+			for _, way := range []string{"PGTEST_DATABASE_URL", "PGTEST_BIN", "download"} {
+				require.ErrorContains(t, err, way)
+			}
+		})
+	}
+}
+
+// The logs of a CI job are read by more people than may know the password.
+func TestFindWithholdsThePassword(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ url string }{
+		"of a server that is away":      {"postgres://someone:s3cret@127.0.0.1:1/db?sslmode=disable"},
+		"of a broken port":              {"postgres://someone:s3cret@127.0.0.1:port/db"},
+		"with an at sign and no escape": {"postgres://someone:ab@s3cret@127.0.0.1:port/db"},
+		"with a broken escape":          {"postgres://someone:s3cret%zz@127.0.0.1/db"},
+		"in keywords":                   {"host=127.0.0.1 port=port password=s3cret"},
+		"in keywords without an end":    {"host=127.0.0.1 password='ab s3cret"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			_, err := pgtest.Environment{DatabaseURL: test.url}.Find(t.Context())
+			var none *pgtest.SourceError
+			require.ErrorAs(t, err, &none)
+			require.NotContains(t, err.Error(), "s3cret")
+			for reason := none.URL; reason != nil; reason = errors.Unwrap(reason) {
+				require.NotContains(t, reason.Error(), "s3cret")
+			}
+		})
+	}
+}
+
+// install makes a folder with programs that say they are of a version.
+func install(t *testing.T, folder, version string) string {
+	t.Helper()
+	for _, name := range []string{"initdb", "postgres"} {
+		program(t, filepath.Join(folder, name), fmt.Sprintf("echo '%s (PostgreSQL) %s'", name, version))
+	}
+	return folder
+}
+
+func program(t *testing.T, path, script string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+}

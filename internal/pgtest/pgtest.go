@@ -1,0 +1,75 @@
+package pgtest
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// New returns a pool on a database of the test's own that has the reference
+// schema. At the test's end the pool is closed and the database dropped; when
+// the test has failed, the database is kept and the test's log names it. Where
+// there is no server the test fails.
+func New(tb testing.TB) *pgxpool.Pool {
+	tb.Helper()
+	return open(tb, reaper.Schema)
+}
+
+// Empty is New without the schema.
+func Empty(tb testing.TB) *pgxpool.Pool {
+	tb.Helper()
+	return open(tb, "")
+}
+
+// Connect returns another pool on the database of pool, with a copy of its
+// configuration that change has changed: another role, fewer connections. It is
+// closed at the test's end.
+func Connect(tb testing.TB, pool *pgxpool.Pool, change func(*pgxpool.Config)) *pgxpool.Pool {
+	tb.Helper()
+	config := pool.Config()
+	change(config)
+	another, err := pgxpool.NewWithConfig(tb.Context(), config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { report(tb, closePool(another)) })
+	return another
+}
+
+func open(tb testing.TB, schema string) *pgxpool.Pool {
+	tb.Helper()
+	host, err := process.use(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	database, err := host.open(tb.Context(), schema)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { database.leave(tb) })
+	return database.Pool
+}
+
+// leave drops the database of a test that has passed and keeps that of one that
+// has failed.
+func (d *Database) leave(tb testing.TB) {
+	tb.Helper()
+	if !tb.Failed() {
+		report(tb, d.Close())
+		return
+	}
+	report(tb, closePool(d.Pool))
+	tb.Logf("pgtest: database %q is kept: %s", d.Name, d.host.where(d.Name))
+	if d.host.server != nil {
+		tb.Logf("pgtest: its server ends with this process; one that PGTEST_DATABASE_URL names keeps it")
+	}
+}
+
+func report(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Error(err)
+	}
+}

@@ -1,0 +1,81 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// run is one life of a server, from a start to the end of its last process.
+type run struct {
+	pid   int
+	ended chan struct{}
+	// forget lets the supervisor reap the process. Before it is called the pid
+	// stands for this process and no other.
+	forget func()
+}
+
+// newRun watches a sign of life, which ends with the last process of the server.
+func newRun(pid int, alive io.ReadCloser, forget func()) *run {
+	r := &run{pid: pid, ended: make(chan struct{}), forget: sync.OnceFunc(forget)}
+	go func() {
+		_, _ = io.Copy(io.Discard, alive)
+		_ = alive.Close()
+		close(r.ended)
+	}()
+	return r
+}
+
+func (r *run) hasEnded() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// kill sends SIGKILL to the postmaster. The others notice and end.
+func (r *run) kill() error { return syscall.Kill(r.pid, syscall.SIGKILL) }
+
+// shutDown ends the server in order, if it has not ended yet: clients are
+// disconnected, what is committed is written.
+func (r *run) shutDown() error {
+	if !r.hasEnded() {
+		if err := syscall.Kill(r.pid, syscall.SIGINT); err != nil {
+			return err
+		}
+	}
+	err := r.wait()
+	r.forget()
+	return err
+}
+
+// wait returns when the server has ended.
+func (r *run) wait() error {
+	select {
+	case <-r.ended:
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("the server of pid %d has processes after %s: %w", r.pid, patience, os.ErrDeadlineExceeded)
+	}
+}
+
+// openFIFO opens a named pipe for reading, with or without a writer. Reads block
+// a thread, because not every Unix can poll a named pipe.
+func openFIFO(path string) (*os.File, error) {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	if err := syscall.SetNonblock(fd, false); err != nil {
+		return nil, errors.Join(err, syscall.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}

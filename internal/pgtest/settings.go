@@ -1,0 +1,39 @@
+package pgtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// port is in the name of the socket; no TCP port is opened.
+const port = "5432"
+
+// settings returns what to append to the postgresql.conf of a server whose
+// socket is to be in folder. PostgreSQL takes the last line of a name.
+func settings(folder string, config ServerConfig) string {
+	durable := "off"
+	if config.Fsync {
+		durable = "on"
+	}
+	var text strings.Builder
+	write := func(name, value string) {
+		fmt.Fprintf(&text, "%s = '%s'\n", name, strings.ReplaceAll(value, "'", "''"))
+	}
+	write("listen_addresses", "")
+	write("unix_socket_directories", `"`+folder+`"`)
+	write("port", port)
+	write("fsync", durable)
+	write("synchronous_commit", durable)
+	write("full_page_writes", durable)
+	write("max_connections", "300")
+	write("max_prepared_transactions", "10")
+	write("logging_collector", "off")
+	// In the data folder, where a killed server leaves it to be removed.
+	write("dynamic_shared_memory_type", "mmap")
+	for _, name := range slices.Sorted(maps.Keys(config.Settings)) {
+		write(name, config.Settings[name])
+	}
+	return text.String()
+}

@@ -1,0 +1,162 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"bufio"
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed supervisor.sh
+var script string
+
+// supervisor is the shell that keeps one server's folder, and the pipe to it.
+// This process holds the pipe's only writing end, so that the shell sees it end
+// when this process does.
+type supervisor struct {
+	folder  string
+	command *exec.Cmd
+	words   io.WriteCloser
+	answers *bufio.Reader
+	end     func() error
+}
+
+// supervise starts a supervisor with a folder in the first of the places that
+// the account can make one in.
+func supervise(bin string, as account) (*supervisor, error) {
+	var reasons []error
+	for _, folder := range folders() {
+		s, err := superviseIn(folder, bin, as)
+		if err == nil {
+			return s, nil
+		}
+		reasons = append(reasons, err)
+	}
+	return nil, errors.Join(reasons...)
+}
+
+func superviseIn(folder, bin string, as account) (*supervisor, error) {
+	s := &supervisor{folder: folder}
+	s.command = exec.Command("/bin/sh", "-c", script, "pgtest", folder, bin)
+	as.adopt(s.command)
+	var complaint bytes.Buffer
+	s.command.Stderr = &complaint
+	if err := s.launch(); err != nil {
+		return nil, fmt.Errorf("run /bin/sh: %w", err)
+	}
+	if _, err := s.answer(); err != nil {
+		_ = s.end()
+		return nil, fmt.Errorf("make folder %q: %s", folder, strings.TrimSpace(complaint.String()))
+	}
+	return s, nil
+}
+
+// launch starts the shell with a pipe in each direction.
+func (s *supervisor) launch() error {
+	words, err := s.command.StdinPipe()
+	if err != nil {
+		return err
+	}
+	answers, err := s.command.StdoutPipe()
+	if err != nil {
+		return errors.Join(err, words.Close())
+	}
+	s.words, s.answers = words, bufio.NewReader(answers)
+	s.end = sync.OnceValue(s.finish)
+	return s.command.Start()
+}
+
+// init makes the data folder.
+func (s *supervisor) init() error {
+	status, err := s.order("init")
+	if err != nil {
+		return err
+	}
+	if status != "0" {
+		return fmt.Errorf("initdb ended with status %s, its output ends in\n%s", status, s.log())
+	}
+	return nil
+}
+
+// configure appends to the configuration of the data folder.
+func (s *supervisor) configure(config ServerConfig) error {
+	path := filepath.Join(s.folder, "data", "postgresql.conf")
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(settings(s.folder, config))
+	return errors.Join(err, file.Close())
+}
+
+// start runs the server. The reading end of its sign of life is opened before
+// there is a writing end, which the answer tells of.
+func (s *supervisor) start() (*run, error) {
+	alive, err := openFIFO(filepath.Join(s.folder, "alive"))
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.order("start")
+	if err != nil {
+		return nil, errors.Join(err, alive.Close())
+	}
+	pid, err := strconv.Atoi(answer)
+	if err != nil {
+		return nil, errors.Join(err, alive.Close())
+	}
+	return newRun(pid, alive, func() { _ = s.say("ended") }), nil
+}
+
+// order says a word and returns the answer.
+func (s *supervisor) order(word string) (string, error) {
+	if err := s.say(word); err != nil {
+		return "", err
+	}
+	return s.answer()
+}
+
+func (s *supervisor) say(word string) error {
+	if _, err := io.WriteString(s.words, word+"\n"); err != nil {
+		return fmt.Errorf("the server was stopped: %w", err)
+	}
+	return nil
+}
+
+func (s *supervisor) answer() (string, error) {
+	line, err := s.answers.ReadString('\n')
+	return strings.TrimSuffix(line, "\n"), err
+}
+
+// release has the supervisor end the server and itself, and does not wait.
+func (s *supervisor) release() { _ = s.words.Close() }
+
+// finish releases the supervisor and waits until its folder is gone.
+func (s *supervisor) finish() error {
+	s.release()
+	late := time.AfterFunc(patience, func() { _ = s.command.Process.Kill() })
+	defer late.Stop()
+	err := s.command.Wait()
+	return errors.Join(err, os.RemoveAll(s.folder))
+}
+
+// log returns the last lines that initdb and the server wrote.
+func (s *supervisor) log() string {
+	const lines = 20
+	text, err := os.ReadFile(filepath.Join(s.folder, "log"))
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

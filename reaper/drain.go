@@ -1,0 +1,64 @@
+package reaper
+
+import (
+	"context"
+	"errors"
+)
+
+// DrainResult adds up what the batches of a drain did.
+type DrainResult struct {
+	Refused         bool   `json:"refused"`          // a gate was closed, at the first batch or a later one
+	Reason          string `json:"reason,omitempty"` // why it was refused
+	Batches         int    `json:"batches"`          // that found something
+	ResetCount      int    `json:"reset_count"`
+	DeadLetterCount int    `json:"dead_letter_count"`
+	FailedCount     int    `json:"failed_count"` // jobs turned away; each is tried once
+}
+
+// Drain applies batch after batch, each in a transaction of its own, until one
+// finds nothing behind the last, or a gate closes in between; then the result is
+// Refused and still holds what was done before. It goes through the backlog
+// once, oldest lease first, so jobs that are turned away or locked by someone
+// else are passed and do not hide those behind them. Memory does not grow with
+// the backlog.
+//
+// On an error the result holds what was committed before it, unlike elsewhere.
+// The errors are those of [Reaper.Apply]. When ctx ends, the batch under way is
+// rolled back.
+func (r *Reaper) Drain(ctx context.Context, actor string, batch int) (*DrainResult, error) {
+	if err := errors.Join(checkLimit(batch), checkActor(actor)); err != nil {
+		return &DrainResult{}, err
+	}
+	total := &DrainResult{}
+	err := r.drain(ctx, order{actor: actor, limit: batch}, func(result *ApplyResult, err error) {
+		if err == nil {
+			total.add(result)
+		}
+	})
+	return total, err
+}
+
+// drain applies batch after batch from the order's place on, and reports each.
+func (r *Reaper) drain(ctx context.Context, o order, report func(*ApplyResult, error)) error {
+	for {
+		result, jobs, err := r.apply(ctx, o)
+		report(result, err)
+		if err != nil || result.Refused || len(jobs) < o.limit {
+			return err
+		}
+		o.behind = jobs[len(jobs)-1].place()
+	}
+}
+
+func (total *DrainResult) add(result *ApplyResult) {
+	if result.Refused {
+		total.Refused, total.Reason = true, result.Reason
+		return
+	}
+	if len(result.Actions)+result.FailedCount > 0 {
+		total.Batches++
+	}
+	total.ResetCount += result.ResetCount
+	total.DeadLetterCount += result.DeadLetterCount
+	total.FailedCount += result.FailedCount
+}

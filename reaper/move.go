@@ -1,0 +1,130 @@
+package reaper
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+)
+
+// move takes jobs whose attempts are spent to the dead letters: bump, the
+// mover's work, close. A mover that can be pipelined has all of it queued at
+// once; another is called between the bump and the close.
+type move struct {
+	*pass
+	jobs     []*claimed
+	bumped   *tally
+	receipts func() ([]deadletter.Receipt, error) // nil: the mover is still to be called
+	unclosed []string
+}
+
+// queueMove queues the move of jobs, if there are any, or the part of it that
+// comes before the mover.
+func (p *pass) queueMove(batch *pgx.Batch, jobs []*claimed) *move {
+	m := &move{pass: p, jobs: jobs, bumped: newTally(jobs)}
+	if len(jobs) == 0 {
+		return m
+	}
+	batch.Queue(p.sql.bump, p.grace(), ids(jobs), attempts(jobs)).Query(m.bumped.read)
+	if mover, ok := p.cfg.DeadLetter.(deadletter.Pipeliner); ok {
+		m.receipts = mover.Queue(batch, m.letters())
+		m.queueClose(batch)
+	}
+	return m
+}
+
+// finish does what is left to do after the batch was answered, and marks what
+// became of the jobs.
+func (m *move) finish(ctx context.Context) error {
+	if len(m.jobs) == 0 {
+		return nil
+	}
+	if m.receipts == nil {
+		if err := m.call(ctx); err != nil {
+			return err
+		}
+	}
+	receipts, err := m.receipts()
+	if err != nil {
+		return &moverError{err}
+	}
+	if err := assign(receipts, m.jobs); err != nil {
+		return err
+	}
+	return turnedAway(append(m.bumped.missing(), m.open()...))
+}
+
+// call calls a mover that cannot be pipelined, and closes the jobs after it.
+func (m *move) call(ctx context.Context) error {
+	if err := turnedAway(m.bumped.missing()); err != nil {
+		return err
+	}
+	receipts, err := m.cfg.DeadLetter.Move(ctx, m.tx, m.letters())
+	switch {
+	case err == nil:
+	case ctx.Err() != nil || m.tx.Conn().IsClosed():
+		return fmt.Errorf("reaper: move to dead letters: %w", err)
+	default:
+		return &moverError{err}
+	}
+	m.receipts = func() ([]deadletter.Receipt, error) { return receipts, nil }
+	batch := &pgx.Batch{}
+	m.queueClose(batch)
+	return m.send(ctx, batch)
+}
+
+// queueClose takes the jobs out of the queue. A function in the database may
+// have done so already; what is leased after that was turned away.
+func (m *move) queueClose(batch *pgx.Batch) {
+	keys := ids(m.jobs)
+	batch.Queue(m.sql.close, keys, FinalErrorReaped)
+	batch.Queue(m.sql.unclosed, keys).Query(func(rows pgx.Rows) (err error) {
+		m.unclosed, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+}
+
+// letters is the batch as the mover takes it.
+func (m *move) letters() deadletter.Batch {
+	batch := deadletter.Batch{
+		Actor: m.actor, FinalError: FinalErrorReaped, Jobs: make([]deadletter.Job, len(m.jobs)), Queue: m.queue,
+	}
+	for i, job := range m.jobs {
+		batch.Jobs[i] = deadletter.Job{ID: job.ID, Attempts: job.bumped}
+	}
+	return batch
+}
+
+// open returns a failure for each job that could not be closed.
+func (m *move) open() []*Failure {
+	var failures []*Failure
+	for _, id := range m.unclosed {
+		failures = append(failures, &Failure{JobID: id, Error: keptBack})
+	}
+	return failures
+}
+
+// assign gives each job its receipt.
+func assign(receipts []deadletter.Receipt, jobs []*claimed) error {
+	byID := make(map[string]deadletter.Receipt, len(receipts))
+	for _, receipt := range receipts {
+		byID[receipt.JobID] = receipt
+	}
+	if len(byID) != len(receipts) || len(receipts) != len(jobs) {
+		return fmt.Errorf("%w: %d for %d", ErrReceipts, len(receipts), len(jobs))
+	}
+	var refused []*Failure
+	for _, job := range jobs {
+		receipt, ok := byID[job.ID]
+		if !ok {
+			return fmt.Errorf("%w: none for job %q", ErrReceipts, job.ID)
+		}
+		if receipt.Refused {
+			refused = append(refused, &Failure{JobID: job.ID, Error: "the mover refused: " + receipt.Reason})
+		}
+		job.receipt = receipt
+	}
+	return turnedAway(refused)
+}
