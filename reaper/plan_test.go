@@ -37,6 +37,12 @@ func (r *recorder) exchanged() {
 	r.exchanges++
 }
 
+func (r *recorder) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.exchanges
+}
+
 func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	r.keep(data.SQL, data.Args)
 	r.exchanged()

@@ -95,10 +95,11 @@ func (c RunConfig) validate() error {
 // growing waits after errors. Whether a lease is due is decided by the
 // database's clock alone.
 //
-// What a pass could not settle, because a row was locked or turned away, is
-// tried again within a minute, or an Interval if that is longer. A look that
-// takes longer than 15 seconds, or an apply longer than 5 minutes, is given up
-// as if the database were out of reach.
+// What a pass could not settle, because a row was locked or turned away, and a
+// lease that was moved into the past by hand, is met within two Intervals, or
+// an Interval and half a minute if that is shorter. A look that takes longer
+// than 15 seconds, or an apply longer than 5 minutes, is given up as if the
+// database were out of reach.
 //
 // Run returns at once, with every fault, when cfg has a negative setting
 // ([ErrNegative]) or intervals that contradict each other ([ErrIntervals]), when

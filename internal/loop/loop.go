@@ -13,8 +13,10 @@ import (
 	"time"
 )
 
-// FullLook is how long a stale lease that a step passed by may be missed.
-const FullLook = time.Minute
+// fullLook is how long a loop goes on looking only behind what it saw before it
+// looks at everything again, unless the interval is shorter. So a stale lease
+// that was passed by is missed for this and one sleep at most.
+const fullLook = 30 * time.Second
 
 // spread is the part of a wait that is left to chance, so that replicas which
 // were started together do not stay together.
@@ -74,7 +76,7 @@ type loop struct {
 // step looks, reaps if there is reason to, and returns how long to sleep.
 func (l *loop) step(ctx context.Context) time.Duration {
 	began := time.Now()
-	all := l.lookedAt.IsZero() || began.Sub(l.lookedAt) >= FullLook-l.Interval
+	all := l.lookedAt.IsZero() || began.Sub(l.lookedAt) >= min(fullLook, l.Interval)
 	sight, err := l.work.Look(ctx, all)
 	if err != nil {
 		return l.failed(err)
@@ -133,7 +135,7 @@ func (l *loop) next(sight Sight, elapsed time.Duration) time.Duration {
 		return l.rest()
 	}
 	wait := *sight.Due - elapsed + chance(l.MinInterval)
-	return min(max(wait, l.MinInterval), l.rest())
+	return max(min(wait, l.rest()), l.MinInterval)
 }
 
 func (l *loop) rest() time.Duration { return l.Interval - chance(l.Interval) }

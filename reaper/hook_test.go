@@ -1,0 +1,138 @@
+package reaper_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+type hook = func(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error
+
+// An audit row stands if and only if the reap does.
+func TestOnApplyCommitsWithTheApply(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, `create table audit (job_id uuid, kind text, owner text, overdue interval)`)
+	stale(t, pool, "retryable", 2, 0, 5)
+	stale(t, pool, "exhausted", 1, 4, 5)
+	r := newReaper(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
+		for _, a := range result.Actions {
+			_, err := tx.Exec(ctx, `insert into audit values ($1, $2, $3, $4)`, a.JobID, a.JobKind, a.LeaseOwner, a.Overdue)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+
+	apply(t, r, 10)
+
+	require.Equal(t, 3, one[int](t, pool, `select count(*)::int from audit join job_queue using (job_id)
+		where kind = job_kind and owner like 'worker-%' and overdue between '1s' and '1min'`))
+}
+
+// A hook that fails, in every way it can, must leave nothing behind, least of
+// all a connection that the next user of the pool trips over.
+func TestAnOnApplyThatFailsRollsBack(t *testing.T) {
+	t.Parallel()
+	errHook := errors.New("the outbox is full")
+
+	tests := map[string]struct {
+		hook hook
+		want error
+	}{
+		"it returns an error": {func(context.Context, pgx.Tx, *reaper.ApplyResult) error { return errHook }, errHook},
+		"it panics":           {func(context.Context, pgx.Tx, *reaper.ApplyResult) error { panic(errHook) }, nil},
+		"its statement fails": {func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
+			_, err := tx.Exec(ctx, `insert into job_dead_letter (job_id) values (null)`)
+			return err
+		}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := openQueue(t)
+			stale(t, admin, "kind", 2, 4, 5)
+			pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) { c.MaxConns = 1 })
+			calls := 0
+			r := newReaper(t, pool, reaper.Config{
+				OnApply: func(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
+					calls++
+					return test.hook(ctx, tx, result)
+				},
+			})
+
+			result, err := r.Apply(t.Context(), actor, 10)
+
+			require.Nil(t, result)
+			require.Error(t, err)
+			if test.want != nil {
+				require.ErrorIs(t, err, test.want)
+			}
+			require.Equal(t, 1, calls)
+			require.Equal(t, map[string]int{"leased": 2}, states(t, pool)) // by the one connection
+			require.Equal(t, 0, one[int](t, pool, `select count(*)::int from job_dead_letter`))
+		})
+	}
+}
+
+// An audit that is written for nothing fills a table by the minute.
+func TestOnApplyIsNotCalledWhenNothingChanged(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, poison["check"].sql)
+	stale(t, pool, "check", 1, 0, 5)
+	r := newReaper(t, pool, reaper.Config{OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error {
+		return errors.New("called")
+	}})
+
+	require.Equal(t, 1, apply(t, r, 10).FailedCount)
+}
+
+// Metrics by kind, and how late a job was, are what a dashboard is for.
+func TestActionsCarryWhatMetricsNeed(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until) values
+		('late', 'leased', 'worker-1', now() - interval '90 seconds'), ('ancient', 'leased', null, '-infinity')`)
+
+	actions := apply(t, newReaper(t, pool, reaper.Config{}), 10).Actions
+
+	require.Equal(t, "ancient", actions[0].JobKind)
+	require.Empty(t, actions[0].LeaseOwner)
+	require.Equal(t, time.Duration(1<<63-1), actions[0].Overdue)
+	require.True(t, actions[0].LeaseUntil.Equal(reaper.NegInfinity()))
+	require.Equal(t, "late", actions[1].JobKind)
+	require.Equal(t, "worker-1", actions[1].LeaseOwner)
+	require.GreaterOrEqual(t, actions[1].Overdue, 90*time.Second)
+	require.Less(t, actions[1].Overdue, 90*time.Second+waiting)
+}
+
+// One record a pass that changed something keeps a log readable; a payload in it
+// would be a leak.
+func TestALogRecordForAnApplyThatChangedSomething(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	var log bytes.Buffer
+	r := newReaper(t, pool, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+
+	apply(t, r, 10)
+	require.Empty(t, log.String())
+
+	stale(t, pool, "kind", 2, 0, 5)
+	exec(t, pool, `update job_queue set payload = '{"card": "4111"}'`)
+	apply(t, r, 10)
+	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")))
+	require.Contains(t, log.String(), `level=INFO msg="reaped stale leases" actor=test-reaper reset_count=2 dead_letter_count=0`)
+	require.NotContains(t, log.String(), "4111")
+}
