@@ -7,19 +7,14 @@
 // [Reaper.Apply] claims a batch of them with FOR UPDATE SKIP LOCKED, oldest
 // lease first, counts the failed try, and resets each job with a delay or moves
 // it to the dead letters, all in one transaction. Operators open three gates
-// before it may; see package gates.
+// before it may; see package gates. [Reaper.Run] does so for as long as a service lives, and [Reaper.Drain] until
+// the backlog is settled.
 //
-//	r, err := reaper.New(pool, reaper.Config{})
+//	r, err := reaper.New(pool, reaper.Config{Logger: slog.Default()})
 //	if err != nil {
 //		return err
 //	}
-//	result, err := r.Apply(ctx, "billing-reaper", 1000)
-//	if err != nil {
-//		return err
-//	}
-//	if result.Refused {
-//		log.Print("reaper refused: ", result.Reason)
-//	}
+//	return r.Run(ctx, "billing-reaper", reaper.RunConfig{})
 //
 // # Guarantees
 //

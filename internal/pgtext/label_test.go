@@ -64,8 +64,8 @@ func TestLabelComparesWithAnEnum(t *testing.T) {
 	}
 }
 
-// A state that the server cannot store would match no row, and every lease would
-// look live.
+// A state that no row can have, a slip of the configuration most likely, would
+// match nothing, and every lease would look live.
 func TestLabelRefusesWhatNoStateCanBeCalled(t *testing.T) {
 	t.Parallel()
 
