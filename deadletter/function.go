@@ -17,8 +17,9 @@ var _ Mover = Function{}
 //
 // It returns an object. "refused": true leaves the job in the queue, with
 // "reason" to say why; every field ends up in the receipt's document. A function
-// that returns NULL refuses. The role needs EXECUTE on the function, and what
-// the function itself needs unless that is SECURITY DEFINER.
+// that returns NULL refuses. The role needs EXECUTE on the function, SELECT on the
+// queue's key, and what the function itself needs unless that is SECURITY
+// DEFINER.
 type Function struct {
 	// Name is the function's name, with its schema or on the search path.
 	// Empty: fn_job_move_to_dead_letter.
@@ -26,13 +27,15 @@ type Function struct {
 }
 
 // sqlCall calls the function for each job, in the order of the array, in one
-// statement. The empty subquery lends the array the type of the queue's key.
+// statement. It is a subquery so that a function which returns a set answers
+// each job with one document, or none, or an error. The empty subquery lends the
+// array the type of the queue's key.
 //
 //	$1 job ids      array of the key's type
 //	$2 actor        text
 //	$3 final error  text
 const sqlCall = `-- deadletter.call
-select {function}(u.job_id, $2, $3) as document
+select (select {function}(u.job_id, $2, $3)) as document
 from unnest(array_cat(array(select q.{job_id} from {queue} q where false), $1))
   with ordinality as u(job_id, n)
 order by u.n`

@@ -45,29 +45,27 @@ func (r Receipt) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON takes any JSON object as the document. JobID, Refused and Reason
-// are its "job_id", "refused" and "reason".
+// are its "job_id", "refused" and "reason", spelled just so.
 func (r *Receipt) UnmarshalJSON(document []byte) error {
-	var known struct {
-		JobID   json.RawMessage `json:"job_id"`
-		Refused bool            `json:"refused"`
-		Reason  json.RawMessage `json:"reason"`
-	}
-	if err := json.Unmarshal(document, &known); err != nil {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(document, &fields); err != nil {
 		return err
+	}
+	if fields == nil {
+		return errors.New("null is not an object")
+	}
+	receipt := Receipt{JobID: text(fields["job_id"]), Reason: text(fields["reason"])}
+	if refused, ok := fields["refused"]; ok {
+		if err := json.Unmarshal(refused, &receipt.Refused); err != nil {
+			return err
+		}
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, document); err != nil {
 		return err
 	}
-	if compact.String() == "null" {
-		return errors.New("null is not an object")
-	}
-	*r = Receipt{
-		JobID:    text(known.JobID),
-		Refused:  known.Refused,
-		Reason:   text(known.Reason),
-		Document: compact.Bytes(),
-	}
+	receipt.Document = compact.Bytes()
+	*r = receipt
 	return nil
 }
 

@@ -3,6 +3,9 @@ package deadletter_test
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -59,4 +62,39 @@ func TestTableRefusesAJobThatIsNotInTheQueue(t *testing.T) {
 	require.True(t, receipts[0].Refused)
 	require.Equal(t, ids[0], receipts[1].JobID)
 	require.False(t, receipts[1].Refused)
+}
+
+// A function that returns a set could answer one job twice and another not at
+// all; taken in order, the second answer would pass for the other job's.
+func TestFunctionThatReturnsASetAnswersEachJobForItself(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	ids := enqueue(t, pool, "twice", "never")
+	_, err := pool.Exec(t.Context(), `create function set_of(p_job_id uuid, p_actor text, p_error text)
+		returns setof jsonb language sql as $$
+			select jsonb_build_object('job_id', q.job_id, 'refused', false)
+			from job_queue q, generate_series(1, 2) where q.job_id = p_job_id and q.job_kind = 'twice' $$`)
+	require.NoError(t, err)
+	mover := deadletter.Function{Name: pgx.Identifier{"set_of"}}
+
+	receipts, err := inTx(t, pool, mover, ids[1])
+	require.NoError(t, err)
+	require.True(t, receipts[0].Refused)
+
+	_, err = inTx(t, pool, mover, ids...)
+	var pgErr *pgconn.PgError
+	require.ErrorAs(t, err, &pgErr)
+	require.Equal(t, "21000", pgErr.Code) // cardinality_violation
+}
+
+func inTx(t *testing.T, pool *pgxpool.Pool, mover deadletter.Mover, ids ...string) ([]deadletter.Receipt, error) {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context()) //nolint:errcheck // nothing is kept
+	batch := deadletter.Batch{Actor: actor, FinalError: finalError, Queue: reference()}
+	for _, id := range ids {
+		batch.Jobs = append(batch.Jobs, deadletter.Job{ID: id, Attempts: 5})
+	}
+	return mover.Move(t.Context(), tx, batch)
 }

@@ -37,7 +37,8 @@ where c.key = any($1::text[])
 order by c.key
 for share of c`
 
-// Read reads what is set of keys. A key with two rows is a [*ValueError].
+// Read reads what is set of keys. A key with two rows is a [*ValueError] with the
+// first one's value.
 func (t Table) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
 	name, err := t.quoted()
 	if err != nil {

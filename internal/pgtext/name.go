@@ -44,8 +44,9 @@ func partFault(part string) string {
 	return ""
 }
 
-// Label quotes a state's name as a literal. Backslashes are safe under either
-// setting of standard_conforming_strings.
+// Label quotes a state's name as a literal. It must be one that an enum could
+// have too: not empty, and of at most 63 bytes. Backslashes are safe under
+// either setting of standard_conforming_strings.
 func Label(label string) (string, error) {
 	if fault := partFault(label); fault != "" {
 		return "", fmt.Errorf("%w %q: %s", ErrName, label, fault)
