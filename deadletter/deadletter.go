@@ -42,7 +42,9 @@ type Job struct {
 	Attempts int    // bumped already
 }
 
-// Queue names the queue's table and columns as SQL, quoted already.
+// Queue names the queue's table and columns as SQL, quoted already. JobKind is
+// empty when the queue has no such column; a dead letter's kind is then empty
+// too.
 type Queue struct {
 	Table, JobID, JobKind, Attempts, MaxAttempts string
 }
@@ -59,10 +61,14 @@ func (b Batch) IDs() []string {
 // in puts the queue's names, and others as pairs of placeholder and SQL, into a
 // statement. What it puts in is not searched again.
 func (q Queue) in(sql string, others ...string) string {
+	kind := "''"
+	if q.JobKind != "" {
+		kind = "q." + q.JobKind
+	}
 	return strings.NewReplacer(append(others,
 		"{queue}", q.Table,
 		"{job_id}", q.JobID,
-		"{job_kind}", q.JobKind,
+		"{kind}", kind,
 		"{attempts}", q.Attempts,
 		"{max_attempts}", q.MaxAttempts,
 	)...).Replace(sql)

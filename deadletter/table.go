@@ -35,7 +35,7 @@ type Table struct {
 const sqlInsert = `-- deadletter.insert
 insert into {dead_letter}
   (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
-select q.{job_id}, q.{job_kind}, q.{attempts}, q.{max_attempts}, $2::text, $3::text, to_jsonb(q.*)
+select q.{job_id}, {kind}, q.{attempts}, q.{max_attempts}, $2::text, $3::text, to_jsonb(q.*)
 from {queue} q
 where q.{job_id} = any($1)
 returning job_id::text, dead_letter_id::text`

@@ -64,6 +64,17 @@ func order() [3]gate {
 	}
 }
 
+// Gate reports whether one gate is open. A key that is no gate's is never open.
+func (v Values) Gate(key string) (open bool, err error) {
+	for _, g := range order() {
+		if g.key == key {
+			value, err := v.boolean(g.key, g.unset)
+			return err == nil && value == g.open, err
+		}
+	}
+	return false, nil
+}
+
 // Closed returns the refusal's reason for the first closed gate, as in
 // "queue.lease.reaper_enabled=false", or "" when all are open. A value that is
 // not a boolean is a [*ValueError], unless an earlier gate is closed.

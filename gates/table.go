@@ -25,27 +25,39 @@ type Table struct {
 	Name pgx.Identifier
 }
 
-// sqlRead reads the settings and locks their rows FOR SHARE. The detour over
-// jsonb gives the bare text of a text, a boolean and a jsonb value alike.
-// Served by the primary key on key.
+// sqlPeek reads the settings. The detour over jsonb gives the bare text of a
+// text, a boolean and a jsonb value alike. Served by the primary key on key.
 //
 //	$1 keys  text[]
-const sqlRead = `-- gates.read
+const sqlPeek = `-- gates.read
 select c.key, to_jsonb(c.value) #>> '{}' as value
 from {table} c
 where c.key = any($1::text[])
-order by c.key
+order by c.key`
+
+// sqlRead is sqlPeek that also locks the rows FOR SHARE.
+const sqlRead = sqlPeek + `
 for share of c`
+
+// Peek reads like Read, and locks nothing. So it needs SELECT alone and works in
+// a read-only transaction, but what it reads is no fence.
+func (t Table) Peek(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
+	return t.read(ctx, tx, sqlPeek, keys)
+}
 
 // Read reads what is set of keys. A key with two rows is a [*ValueError] with the
 // first one's value.
 func (t Table) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
+	return t.read(ctx, tx, sqlRead, keys)
+}
+
+func (t Table) read(ctx context.Context, tx pgx.Tx, sql string, keys []string) (Values, error) {
 	name, err := t.quoted()
 	if err != nil {
 		return nil, err
 	}
 	var rows []setting
-	err = pgxscan.Select(ctx, tx, &rows, strings.Replace(sqlRead, "{table}", name, 1), keys)
+	err = pgxscan.Select(ctx, tx, &rows, strings.Replace(sql, "{table}", name, 1), keys)
 	if err != nil {
 		return nil, fmt.Errorf("gates: read %s: %w", name, err)
 	}

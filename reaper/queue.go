@@ -22,8 +22,12 @@ type Table struct {
 	States  States
 }
 
+// None as the name of JobKind or LastError says that the queue has no such
+// column. Jobs then have an empty kind, and why a job was reaped is not stored.
+const None = "-"
+
 // Columns names the queue's columns. An empty name is the field's own in snake
-// case: job_id for JobID.
+// case: job_id for JobID. The key may be a uuid, a bigint or a text.
 type Columns struct {
 	JobID, JobKind, State, Attempts, MaxAttempts, ScheduledAt, LeaseOwner, LeaseUntil, LastError string
 }
@@ -37,6 +41,7 @@ type States struct {
 // statements are the SQL texts with the queue's names in them.
 type statements struct {
 	dryRun, claim, overfull, look, reset, bump, close, unclosed string
+	serves, lost, leased                                        string // for Verify
 }
 
 // render quotes the queue's names, once, and puts them into the statements. Its
@@ -46,15 +51,15 @@ func (t Table) render() (statements, deadletter.Queue, error) {
 	queue := deadletter.Queue{
 		Table:       n.name("queue", t.Name, "job_queue"),
 		JobID:       n.column("job_id", t.Columns.JobID),
-		JobKind:     n.column("job_kind", t.Columns.JobKind),
+		JobKind:     n.optional("kind", "''", "q.%s", "job_kind", t.Columns.JobKind),
 		Attempts:    n.column("attempts", t.Columns.Attempts),
 		MaxAttempts: n.column("max_attempts", t.Columns.MaxAttempts),
 	}
+	n.optional("set_error", "", ",\n  %s = $2", "last_error", t.Columns.LastError)
 	n.column("state", t.Columns.State)
 	n.column("scheduled_at", t.Columns.ScheduledAt)
 	n.column("lease_owner", t.Columns.LeaseOwner)
 	n.column("lease_until", t.Columns.LeaseUntil)
-	n.column("last_error", t.Columns.LastError)
 	n.label("leased", t.States.Leased)
 	n.label("retry_waiting", t.States.RetryWaiting)
 	n.label("dead_letter", t.States.DeadLetter)
@@ -69,6 +74,9 @@ func (t Table) render() (statements, deadletter.Queue, error) {
 		bump:     in(sqlBump),
 		close:    in(sqlClose),
 		unclosed: in(sqlUnclosed),
+		serves:   in(sqlServes),
+		lost:     in(sqlLost),
+		leased:   in("{state} = {leased}"),
 	}, queue, errors.Join(n.faults...)
 }
 
@@ -89,6 +97,18 @@ func (n *names) name(placeholder string, id pgx.Identifier, preset string) strin
 
 func (n *names) column(preset, name string) string {
 	return n.name(preset, pgx.Identifier{cmp.Or(name, preset)}, preset)
+}
+
+// optional quotes the name of a column that may be missing, and adds SQL over it,
+// or what stands for it when it is.
+func (n *names) optional(placeholder, without, with, preset, name string) string {
+	if name == None {
+		n.add(placeholder, without, nil)
+		return ""
+	}
+	column := n.column(preset, name)
+	n.add(placeholder, fmt.Sprintf(with, column), nil)
+	return column
 }
 
 func (n *names) label(preset, label string) {

@@ -65,7 +65,7 @@ func (p *pass) queueReset(batch *pgx.Batch, jobs []*claimed) *tally {
 		for i, job := range jobs {
 			delays[i] = job.delaySec
 		}
-		batch.Queue(p.sql.reset, p.grace(), ids(jobs), attempts(jobs), delays, LastErrorReaped).Query(done.read)
+		batch.Queue(p.sql.reset, p.grace(), LastErrorReaped, ids(jobs), attempts(jobs), delays).Query(done.read)
 	}
 	return done
 }

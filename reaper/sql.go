@@ -31,7 +31,7 @@ from (
 left join (
   select q.{job_id} as key,
     q.{job_id}::text as job_id,
-    q.{job_kind}::text as job_kind,
+    {kind}::text as job_kind,
     q.{lease_owner}::text as lease_owner,
     q.{lease_until} as lease_until,
     coalesce(q.{attempts}, 0)::bigint as attempts,
@@ -58,7 +58,7 @@ order by j.lease_until, j.key`
 const sqlClaim = `-- reaper.claim
 select now() as now,
   q.{job_id}::text as id,
-  q.{job_kind}::text as kind,
+  {kind}::text as kind,
   q.{lease_owner}::text as owner,
   q.{lease_until} as lease_until,
   coalesce(q.{attempts}, 0)::bigint as attempts,
@@ -117,25 +117,25 @@ select
 // repeated all the same. Served by the queue's key.
 //
 //	$1 grace       bigint, microseconds
-//	$2 job ids     array of the key's type
-//	$3 attempts    bigint[], bumped
-//	$4 delays      bigint[], seconds
-//	$5 last error  text
+//	$2 last error  text; the condition uses it for queues that do not store it
+//	$3 job ids     array of the key's type
+//	$4 attempts    bigint[], bumped
+//	$5 delays      bigint[], seconds
 const sqlReset = `-- reaper.reset
 update {queue} q
 set {state} = {retry_waiting},
   {attempts} = u.attempts,
   {scheduled_at} = now() + make_interval(secs => u.delay_sec),
   {lease_owner} = null,
-  {lease_until} = null,
-  {last_error} = $5
+  {lease_until} = null{set_error}
 from unnest(
-  array_cat(array(select k.{job_id} from {queue} k where false), $2),
-  $3::bigint[],
-  $4::bigint[]
+  array_cat(array(select k.{job_id} from {queue} k where false), $3),
+  $4::bigint[],
+  $5::bigint[]
 ) with ordinality as u(job_id, attempts, delay_sec, n)
 where q.{job_id} = u.job_id
   and ` + stale + `
+  and $2::text is not null
 returning u.n`
 
 // sqlBump counts the failed try of claimed jobs whose attempts are spent, and
@@ -160,15 +160,15 @@ returning u.n`
 // the queue's key.
 //
 //	$1 job ids     array of the key's type
-//	$2 last error  text
+//	$2 last error  text; the condition uses it for queues that do not store it
 const sqlClose = `-- reaper.close
 update {queue} q
 set {state} = {dead_letter},
   {lease_owner} = null,
-  {lease_until} = null,
-  {last_error} = $2
+  {lease_until} = null{set_error}
 where q.{job_id} = any($1)
-  and q.{state} = {leased}`
+  and q.{state} = {leased}
+  and $2::text is not null`
 
 // sqlUnclosed reads which of the moved jobs are leased still: a trigger turned
 // the close away. Served by the queue's key.

@@ -1,0 +1,78 @@
+package gates
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/georgysavva/scany/v2/pgxscan"
+	"github.com/jackc/pgx/v5"
+)
+
+var _ Source = CurrentSetting{}
+
+// CurrentSetting reads settings from the server's configuration:
+//
+//	alter database shop set queue.lease.reaper_enabled = 'true'
+//
+// PostgreSQL gives such a value to sessions that begin later, and a pool keeps
+// its sessions for long. So each value is looked up twice: as the session has it,
+// and as it stands for sessions to come, in pg_db_role_setting. A gate is open
+// only when both say so: closing works at once, also in sessions that are open,
+// and opening with the next session. An empty value means unset.
+//
+// It is no fence: an apply that has read its gates commits, even if one is closed
+// meanwhile. The role needs no privilege.
+type CurrentSetting struct{}
+
+// sqlCurrent reads each setting as the session has it and as a later session of
+// the same role and database would. It reads the catalog alone.
+//
+//	$1 keys  text[]
+const sqlCurrent = `-- gates.current
+select k.key,
+  nullif(current_setting(k.key, true), '') as session,
+  nullif((
+    select substr(c.entry, length(k.key) + 2)
+    from pg_db_role_setting s
+    cross join unnest(s.setconfig) as c(entry)
+    where s.setdatabase in (0, (select d.oid from pg_database d where d.datname = current_database()))
+      and s.setrole in (0, (select r.oid from pg_roles r where r.rolname = session_user))
+      and starts_with(lower(c.entry), lower(k.key) || '=')
+    order by s.setrole <> 0 desc, s.setdatabase <> 0 desc
+    limit 1
+  ), '') as stored
+from unnest($1::text[]) as k(key)`
+
+// Read reads what is set of keys.
+func (CurrentSetting) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
+	var rows []struct {
+		Key             string
+		Session, Stored *string
+	}
+	if err := pgxscan.Select(ctx, tx, &rows, sqlCurrent, keys); err != nil {
+		return nil, fmt.Errorf("gates: read current settings: %w", err)
+	}
+	values := Values{}
+	for _, row := range rows {
+		if value := strictest(row.Key, row.Session, row.Stored); value != nil {
+			values[row.Key] = *value
+		}
+	}
+	return values, nil
+}
+
+// strictest returns the one of two values that keeps a gate closed, if one does.
+// Of a setting that is no gate the stored value counts, if there is one.
+func strictest(key string, session, stored *string) *string {
+	if stored == nil {
+		return session
+	}
+	value := Values{}
+	if session != nil {
+		value[key] = *session
+	}
+	if open, err := value.Gate(key); key != BackoffBaseSec && (err != nil || !open) {
+		return session
+	}
+	return stored
+}

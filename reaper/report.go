@@ -1,0 +1,63 @@
+package reaper
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Severities of a problem.
+const (
+	SeverityError   = "error"   // an apply fails, or reaps what it should not
+	SeverityWarning = "warning" // it works, but not as well as it should
+)
+
+// Codes of problems.
+const (
+	CodeTableMissing      = "table_missing"      // a table is not there, or not on the search path
+	CodeColumnMissing     = "column_missing"     //
+	CodeColumnType        = "column_type"        // a column has a type that does not serve
+	CodeColumnNullable    = "column_nullable"    // attempts or max_attempts may be NULL
+	CodeColumnRequired    = "column_required"    // a dead-letter column that nobody fills
+	CodeStateMissing      = "state_missing"      // an enum lacks a state
+	CodeKeyMissing        = "key_missing"        // nothing makes the job's id, or a setting's key, unique
+	CodeIndexMissing      = "index_missing"      // no index serves the claim
+	CodePrivilegeMissing  = "privilege_missing"  // the role may not do what an apply does
+	CodeRowSecurity       = "row_security"       // policies hide rows from the role
+	CodeReadOnly          = "read_only"          // the connection's transactions are read-only
+	CodeStandby           = "standby"            // the server is a hot standby
+	CodeSettingInvalid    = "setting_invalid"    // a setting does not parse
+	CodeFunctionMissing   = "function_missing"   // the mover's function is not there
+	CodeFunctionSignature = "function_signature" // it takes or returns something else
+	CodeLeaseEndless      = "lease_endless"      // leased jobs without an end
+	CodeLeaseInfinite     = "lease_infinite"     // leased jobs that end at infinity
+	CodeLeaseFar          = "lease_far"          // leased jobs that end more than a week from now
+)
+
+// Report is what Verify found, worst first. Without problems it is sound.
+type Report struct {
+	Problems []Problem `json:"problems"` // never nil
+}
+
+// Problem is one thing that keeps a reaper from working as it should.
+type Problem struct {
+	Code     string `json:"code"`     // one of the codes
+	Severity string `json:"severity"` // SeverityError or SeverityWarning
+	Object   string `json:"object"`   // what it is about, as SQL names it
+	Message  string `json:"message"`  // a sentence
+	Fix      string `json:"fix"`      // SQL that mends it; empty when no SQL does
+}
+
+// String lays the report out for people, a problem a paragraph.
+func (r Report) String() string {
+	if len(r.Problems) == 0 {
+		return "no problems\n"
+	}
+	var b strings.Builder
+	for _, p := range r.Problems {
+		fmt.Fprintf(&b, "%s %s: %s\n    %s\n", p.Severity, p.Code, p.Object, p.Message)
+		for line := range strings.Lines(p.Fix) {
+			fmt.Fprintf(&b, "    > %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,175 @@
+package reaper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/catalog"
+)
+
+// deadLetterTable looks at the table, at its columns that nobody fills, and at
+// the privilege to copy whole rows of the queue.
+func (v *verifier) deadLetterTable(ctx context.Context, mover deadletter.Table) error {
+	queue, err := catalog.Read(ctx, v.tx, v.queueName())
+	if err != nil {
+		return err
+	}
+	if queue != nil && !queue.SelectAll {
+		v.lacks(v.queue.Table, "select")
+	}
+	name := mover.Name
+	if len(name) == 0 {
+		name = pgx.Identifier{"job_dead_letter"}
+	}
+	insert := []string{"insert"}
+	needs := []need{
+		{"dead_letter_id", nil, "uuid primary key default gen_random_uuid()", reads},
+		{"job_id", keys, v.keyType(queue) + " not null", []string{"select", "insert"}},
+		{"job_kind", nil, "text not null", insert},
+		{"attempts", counts, "integer not null", insert},
+		{"max_attempts", counts, "integer not null", insert},
+		{"final_error", texts, "text not null", insert},
+		{"moved_by", texts, "text not null", insert},
+		{"job", []string{"jsonb", "json", "text"}, "jsonb not null", insert},
+		{"moved_at", instants, "timestamptz not null default now()", optional},
+	}
+	t, err := v.table(ctx, "dead-letter table", name, needs)
+	if err != nil || t == nil {
+		return err
+	}
+	v.filled(t, name.Sanitize(), needs)
+	return nil
+}
+
+// keyType is the type of the queue's key, for a statement that makes a table.
+func (v *verifier) keyType(queue *catalog.Table) string {
+	if queue != nil {
+		if column := queue.Column(cmp.Or(v.cfg.Queue.Columns.JobID, "job_id")); column != nil {
+			return column.TypeSQL
+		}
+	}
+	return "uuid"
+}
+
+// filled looks for columns that an insert must fill, and does not.
+func (v *verifier) filled(t *catalog.Table, object string, needs []need) {
+	known := map[string]bool{}
+	for _, n := range needs {
+		known[n.name] = slices.Contains(n.privileges, "insert")
+	}
+	for _, column := range t.Columns {
+		if column.NotNull && !column.Filled && !known[column.Name] {
+			quoted := pgx.Identifier{column.Name}.Sanitize()
+			v.add(Problem{
+				Code: CodeColumnRequired, Object: object + "." + quoted,
+				Message: "The column must not be NULL and has no default, so no dead letter can be stored.",
+				Fix:     fmt.Sprintf("alter table %s alter column %s drop not null", object, quoted),
+			})
+		}
+	}
+}
+
+// sqlFunction finds what a function that is called so returns, and whether the
+// role may call it.
+//
+//	$1 schema  text, NULL for the search path
+//	$2 name    text
+const sqlFunction = `-- verify.function
+select coalesce(bool_or(p.prorettype in ('jsonb'::regtype, 'json'::regtype)), false),
+  coalesce(bool_or(has_function_privilege(p.oid, 'execute')), false),
+  count(*) > 0
+from pg_proc p
+join pg_namespace n on n.oid = p.pronamespace
+where p.proname = $2::text
+  and case when $1::text is null then pg_function_is_visible(p.oid) else n.nspname = $1::text end`
+
+// functionFacts are the columns of sqlFunction.
+type functionFacts struct{ returnsJSON, mayExecute, exists bool }
+
+// moverFunction looks whether the function is there and can be called as the
+// mover calls it. It is not called.
+func (v *verifier) moverFunction(ctx context.Context, mover deadletter.Function) error {
+	name := mover.Name
+	if len(name) == 0 {
+		name = pgx.Identifier{"fn_job_move_to_dead_letter"}
+	}
+	queue, err := catalog.Read(ctx, v.tx, v.queueName())
+	if err != nil || queue == nil {
+		return err
+	}
+	var schema *string
+	if len(name) == 2 {
+		schema = &name[0]
+	}
+	var f functionFacts
+	err = v.tx.QueryRow(ctx, sqlFunction, schema, name[len(name)-1]).Scan(&f.returnsJSON, &f.mayExecute, &f.exists)
+	if err != nil {
+		return err
+	}
+	fits, err := v.callable(ctx, name.Sanitize(), v.keyType(queue))
+	if err != nil {
+		return err
+	}
+	v.function(fmt.Sprintf("%s(%s, text, text)", name.Sanitize(), v.keyType(queue)), f, fits)
+	return nil
+}
+
+// function judges what is known of the mover's function.
+func (v *verifier) function(signature string, f functionFacts, fits bool) {
+	switch {
+	case !f.exists:
+		v.add(Problem{
+			Code: CodeFunctionMissing, Object: signature,
+			Message: "The mover's function is not there. The fix makes one that refuses every job; write its body.",
+			Fix:     stub(signature),
+		})
+	case !fits || !f.returnsJSON:
+		v.add(Problem{
+			Code: CodeFunctionSignature, Object: signature,
+			Message: "The mover's function cannot be called so, or does not return jsonb. " +
+				"The fix makes one that refuses every job; write its body, and drop the other.",
+			Fix: fmt.Sprintf("drop function if exists %s;\n%s", signature, stub(signature)),
+		})
+	case !f.mayExecute:
+		v.add(Problem{
+			Code: CodePrivilegeMissing, Object: signature,
+			Message: fmt.Sprintf("The role %s lacks execute.", v.role),
+			Fix:     fmt.Sprintf("grant execute on function %s to %s", signature, v.role),
+		})
+	}
+}
+
+// callable asks the planner whether the function takes a key and two texts, in a
+// savepoint, since its no is an error. The key is not a constant, or the planner
+// would call an immutable function to be done with it.
+func (v *verifier) callable(ctx context.Context, function, keyType string) (bool, error) {
+	savepoint, err := v.tx.Begin(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer rollback(ctx, savepoint)
+	_, err = savepoint.Exec(ctx, fmt.Sprintf(
+		"explain select %s(k.id, ''::text, ''::text) from (select null::%s as id offset 0) k", function, keyType))
+	var pgErr *pgconn.PgError
+	switch {
+	case errors.As(err, &pgErr) && pgErr.Code == "42501": // it fits, and the role may not call it
+		return true, nil
+	case errors.As(err, &pgErr) && class(pgErr.Code) == "42":
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// stub is a function of a signature that refuses every job.
+func stub(signature string) string {
+	return "create function " + signature + ` returns jsonb language sql as $$
+  select jsonb_build_object('refused', true, 'reason', 'not written yet')
+$$`
+}

@@ -1,0 +1,142 @@
+package reaper
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/catalog"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// Privileges that an apply needs on a column.
+var (
+	reads  = []string{"select"}
+	writes = []string{"select", "update"}
+)
+
+func (v *verifier) queueTable(ctx context.Context) error {
+	c := v.cfg.Queue.Columns
+	needs := []need{
+		{cmp.Or(c.JobID, "job_id"), keys, "uuid primary key default gen_random_uuid()", reads},
+		{cmp.Or(c.State, "state"), texts, "text not null default 'ready'", writes},
+		{cmp.Or(c.Attempts, "attempts"), counts, "integer not null default 0", writes},
+		{cmp.Or(c.MaxAttempts, "max_attempts"), counts, "integer not null default 5", reads},
+		{cmp.Or(c.ScheduledAt, "scheduled_at"), instants, "timestamptz not null default now()", writes},
+		{cmp.Or(c.LeaseOwner, "lease_owner"), nil, "text", writes},
+		{cmp.Or(c.LeaseUntil, "lease_until"), instants, "timestamptz", writes},
+	}
+	if c.JobKind != None {
+		needs = append(needs, need{cmp.Or(c.JobKind, "job_kind"), nil, "text not null default ''", reads})
+	}
+	if c.LastError != None {
+		needs = append(needs, need{cmp.Or(c.LastError, "last_error"), texts, "text", writes})
+	}
+	before := len(v.problems)
+	t, err := v.table(ctx, "queue", v.queueName(), needs)
+	if err != nil || t == nil {
+		return err
+	}
+	v.counters(t)
+	v.states(t)
+	v.key(t)
+	if slices.ContainsFunc(v.problems[before:], keepsFromReading) {
+		return nil // the statements below would fail for what is reported already
+	}
+	if err := v.index(ctx, t); err != nil {
+		return err
+	}
+	return v.rows(ctx)
+}
+
+func (v *verifier) queueName() pgx.Identifier {
+	if len(v.cfg.Queue.Name) == 0 {
+		return pgx.Identifier{"job_queue"}
+	}
+	return v.cfg.Queue.Name
+}
+
+// keepsFromReading reports a problem that makes any statement on the queue fail.
+func keepsFromReading(p Problem) bool {
+	switch p.Code {
+	case CodeColumnMissing, CodeColumnType, CodeStateMissing:
+		return true
+	case CodePrivilegeMissing:
+		return !strings.HasPrefix(p.Fix, "grant update")
+	}
+	return false
+}
+
+// counters looks at the columns that count tries.
+func (v *verifier) counters(t *catalog.Table) {
+	c := v.cfg.Queue.Columns
+	for _, counter := range []struct{ name, fill string }{
+		{cmp.Or(c.Attempts, "attempts"), "0"}, {cmp.Or(c.MaxAttempts, "max_attempts"), "5"},
+	} {
+		column := t.Column(counter.name)
+		if column == nil || column.NotNull {
+			continue
+		}
+		name := pgx.Identifier{counter.name}.Sanitize()
+		v.add(Problem{
+			Code: CodeColumnNullable, Severity: SeverityWarning, Object: v.queue.Table + "." + name,
+			Message: "The column may be NULL. NULL attempts count as 0, and a job with a NULL maximum never dies.",
+			Fix: fmt.Sprintf("update %[1]s set %[2]s = %[3]s where %[2]s is null;\n"+
+				"alter table %[1]s alter column %[2]s set not null", v.queue.Table, name, counter.fill),
+		})
+	}
+}
+
+// states looks whether an enum has the states.
+func (v *verifier) states(t *catalog.Table) {
+	column := t.Column(cmp.Or(v.cfg.Queue.Columns.State, "state"))
+	if column == nil || len(column.Enum) == 0 {
+		return
+	}
+	s := v.cfg.Queue.States
+	for _, state := range []string{
+		cmp.Or(s.Leased, "leased"), cmp.Or(s.RetryWaiting, "retry_waiting"), cmp.Or(s.DeadLetter, "dead_letter"),
+	} {
+		label, err := pgtext.Label(state)
+		if err != nil || slices.Contains(column.Enum, state) {
+			continue
+		}
+		v.add(Problem{
+			Code: CodeStateMissing, Object: column.TypeSQL,
+			Message: fmt.Sprintf("The enum of the queue's states has no %s.", label),
+			Fix:     fmt.Sprintf("alter type %s add value %s", column.TypeSQL, label),
+		})
+	}
+}
+
+func (v *verifier) key(t *catalog.Table) {
+	id := cmp.Or(v.cfg.Queue.Columns.JobID, "job_id")
+	if t.Column(id) == nil || t.HasKey(id) {
+		return
+	}
+	columns := []string{v.queue.JobID}
+	for _, column := range t.Partition {
+		if column != id {
+			columns = append(columns, pgx.Identifier{column}.Sanitize())
+		}
+	}
+	v.add(Problem{
+		Code: CodeKeyMissing, Object: v.queue.Table + "." + v.queue.JobID,
+		Message: "Nothing makes the id unique: two jobs with one id are settled as one, and finding one takes a scan.",
+		Fix: fmt.Sprintf("create unique index%s on %s (%s)",
+			concurrently(t), v.queue.Table, strings.Join(columns, ", ")),
+	})
+}
+
+// concurrently spares a plain table the lock; PostgreSQL has no such thing for a
+// partitioned one.
+func concurrently(t *catalog.Table) string {
+	if t.Partitioned {
+		return ""
+	}
+	return " concurrently"
+}
