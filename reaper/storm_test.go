@@ -1,0 +1,216 @@
+package reaper_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+var stormLasts = flag.Duration("storm", 16*time.Second,
+	"how long TestStorm's storm lasts: go test ./reaper -run TestStorm -timeout 3h -storm 2h")
+
+// A year of what happens to a database, in seconds: crashes, restarts, ended
+// backends, lost connections, workers that die, renew at the last moment or come
+// back late, and hooks that fail. Were anything of it handled wrongly, a job would
+// be lost, run twice at once, lose a try that it never had, or die twice; or a
+// caller would be told something else than what was committed.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	server, admin := ownServer(t)
+	exec(t, admin, sqlLedger)
+	exec(t, admin, `insert into queue_config (key, value) values ('queue.retry.backoff_base_sec', '0')`)
+	s := &storm{server: server, memo: memo{actors: map[string]*heard{}}, seen: map[string]int{}}
+
+	s.blow(t, admin)
+	s.calm(t, admin)
+
+	s.seen["commits of unknown outcome that did happen"] = requireLedgerAgrees(t, admin, &s.memo)
+	s.seen["jobs reset"] = one[int](t, admin, `select count(*) from ledger_reap where action = 'reset_to_retry_waiting'`)
+	s.seen["jobs moved"] = one[int](t, admin, `select count(*) from ledger_reap where action = 'moved_to_dead_letter'`)
+	s.requireWild(t)
+	waitForNoTransaction(t, admin)
+}
+
+// storm is what all hands share.
+type storm struct {
+	server *pgtest.Server
+	memo   memo
+
+	mu     sync.Mutex
+	seen   map[string]int // how often something happened
+	faults []string
+}
+
+const workers = 16
+
+// blow lets all hands loose, and returns when the storm is over.
+func (s *storm) blow(t *testing.T, admin *pgxpool.Pool) {
+	t.Helper()
+	p := startProxy(t, admin.Config(), func(message []byte) loss {
+		if !isCommit(message) {
+			return keep
+		}
+		return []loss{loseMessage, loseAnswer, forgeAnswer, keep, keep, keep, keep, keep}[rand.IntN(8)]
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), *stormLasts)
+	defer cancel()
+	var group sync.WaitGroup
+	var pools []*pgxpool.Pool
+	open := func(change func(*pgxpool.Config)) *pgxpool.Pool {
+		pools = append(pools, pgtest.Connect(t, admin, change))
+		return pools[len(pools)-1]
+	}
+	for i := range workers {
+		w := &worker{storm: s, name: fmt.Sprint("worker-", i), pool: open(func(c *pgxpool.Config) { c.MaxConns = 1 })}
+		group.Go(func() { w.work(ctx) })
+	}
+	for name, kind := range replicas {
+		cfg := reaper.Config{OnApply: writeReapsOrFail}
+		pool := open(func(c *pgxpool.Config) {
+			c.MaxConns = 2
+			if kind.proxied {
+				p.reroute(c)
+				cfg.Gates = gates.SourceFunc(dawdle)
+			}
+		})
+		r := &replica{storm: s, Reaper: newReaper(t, pool, cfg), name: name, call: kind.call, limit: kind.limit, patience: kind.patience}
+		group.Go(func() { r.reap(ctx) })
+	}
+	s.rage(ctx, t, p)
+	group.Wait()
+	for _, pool := range pools {
+		require.Eventually(t, func() bool { return pool.Stat().AcquiredConns() == 0 }, waiting, tick)
+	}
+}
+
+// rage is the third hand. It leaves the server running.
+func (s *storm) rage(ctx context.Context, t *testing.T, p *proxy) {
+	t.Helper()
+	for i := 1; pause(ctx, 50*time.Millisecond+upTo(150*time.Millisecond)); i++ {
+		switch {
+		case i%20 == 10:
+			require.NoError(t, s.server.Kill())
+			pause(ctx, upTo(300*time.Millisecond))
+			require.NoError(t, s.server.Restart(t.Context()))
+			s.add("kills", 1)
+		case i%20 == 0:
+			require.NoError(t, s.server.Restart(t.Context()))
+			s.add("restarts", 1)
+		case i%2 == 0:
+			s.add("backends ended", s.endBackends(ctx, t))
+		default:
+			s.add("connections cut", p.cut())
+		}
+	}
+}
+
+// endBackends ends two backends, those that are committing before others.
+func (s *storm) endBackends(ctx context.Context, t *testing.T) int {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.server.ConnString("postgres"))
+	require.NoError(t, err)
+	defer conn.Close(t.Context()) //nolint:errcheck // it has done its work
+	var n int
+	err = conn.QueryRow(ctx, `select count(pg_terminate_backend(pid)) from (
+		select pid from pg_stat_activity
+		where datname = current_database() and pid <> pg_backend_pid()
+		order by state = 'active' and query = 'commit' desc, random()
+		limit 2) s`).Scan(&n)
+	if ctx.Err() == nil {
+		require.NoError(t, err)
+	}
+	return n
+}
+
+// calm waits for the leases that are left, and reaps them.
+func (s *storm) calm(t *testing.T, admin *pgxpool.Pool) {
+	t.Helper()
+	admin.Reset()
+	ctx, cancel := context.WithTimeout(t.Context(), waiting)
+	defer cancel()
+	r := newReaper(t, admin, reaper.Config{OnApply: writeReaps})
+	for i := 0; ; i++ {
+		name := fmt.Sprint("after the storm/", i)
+		result, err := r.Drain(ctx, name, 7)
+		s.memo.write(name, result.ResetCount+result.DeadLetterCount, err)
+		require.NoError(t, err)
+		if states(t, admin)["leased"] == 0 {
+			require.Zero(t, result.FailedCount)
+			return
+		}
+		require.True(t, pause(ctx, 10*time.Millisecond), states(t, admin))
+	}
+}
+
+// requireWild fails when something did not happen at all: then the rest proves
+// little.
+func (s *storm) requireWild(t *testing.T) {
+	t.Helper()
+	require.Empty(t, s.faults)
+	t.Log(s.seen)
+	for _, what := range []string{
+		"kills", "restarts", "backends ended", "connections cut",
+		"claims", "deaths", "renewals", "renewals turned away", "finishes", "late finishes turned away",
+		"jobs reset", "jobs moved",
+		"reapers' errors", "workers' errors", "hooks that failed",
+		"commits of unknown outcome", "commits of unknown outcome that did happen",
+	} {
+		require.Positive(t, s.seen[what], what)
+	}
+	require.Greater(t, s.seen["commits of unknown outcome"], s.seen["commits of unknown outcome that did happen"])
+}
+
+// add counts what happened.
+func (s *storm) add(what string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen[what] += n
+}
+
+// fault notes what the test shall fail for.
+func (s *storm) fault(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.faults) < 20 {
+		s.faults = append(s.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// met counts an error, which must be one of the storm's making.
+func (s *storm) met(what string, err error) {
+	s.add(what, 1)
+	if !isWeather(err) {
+		s.fault("%s: %v", what, err)
+	}
+}
+
+// isWeather tells the errors that a storm brings from those that it does not
+// excuse.
+func isWeather(err error) bool {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return slices.Contains([]string{"08", "57"}, pgErr.Code[:2]) // connection, operator intervention
+	}
+	var network net.Error
+	var connect *pgconn.ConnectError
+	return errors.As(err, &network) || errors.As(err, &connect) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, pgconn.ErrConnClosed) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,97 @@
+package reaper_test
+
+import (
+	"bytes"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// A connection breaks in the middle of an apply, and the caller calls again, as
+// callers do. Were the outcome misjudged, a job would lose two tries, or a caller
+// who was told that nothing had changed would act on that.
+func TestCallingAgainAfterAnUnknownOutcomeIsSafe(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		at      string
+		loss    loss
+		unknown bool
+		done    bool
+	}{
+		"the commit never reached the server": {at: "Qcommit\x00", loss: loseMessage, unknown: true},
+		"the answer to the commit was lost":   {at: "Qcommit\x00", loss: loseAnswer, unknown: true, done: true},
+		"a pooler answers the commit":         {at: "Qcommit\x00", loss: forgeAnswer, unknown: true, done: true},
+		"the claim never reached the server":  {at: "-- reaper.claim", loss: loseMessage},
+		"the answer to the claim was lost":    {at: "-- reaper.claim", loss: loseAnswer},
+		"a pooler answers the claim":          {at: "-- reaper.claim", loss: forgeAnswer},
+		"the answer to the moves was lost":    {at: "-- reaper.close", loss: loseAnswer},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := openQueue(t)
+			refill(t, admin)
+			var lost atomic.Bool
+			p := startProxy(t, admin.Config(), func(message []byte) loss {
+				if bytes.Contains(message, []byte(test.at)) && lost.CompareAndSwap(false, true) {
+					return test.loss
+				}
+				return keep
+			})
+			r := newReaper(t, pgtest.Connect(t, admin, p.reroute), reaper.Config{})
+			before := content(t, admin)
+
+			result, err := r.Apply(t.Context(), actor, 10)
+
+			require.Error(t, err)
+			require.True(t, lost.Load(), err)
+			require.Nil(t, result)
+			require.Equal(t, test.unknown, isUnknown(err), err)
+			waitForNoTransaction(t, admin)
+			require.Equal(t, !test.done, before == content(t, admin))
+
+			again := apply(t, r, 10)
+
+			if test.done {
+				require.Empty(t, again.Actions)
+			} else {
+				require.Len(t, again.Actions, 5)
+			}
+			requireReapedOnce(t, admin)
+		})
+	}
+}
+
+// content is what the tables hold, whatever was tried and rolled back.
+func content(t *testing.T, db execer) string {
+	t.Helper()
+	return one[string](t, db, `select concat_ws('|',
+		(select string_agg(q::text, ',' order by q.job_id) from job_queue q),
+		(select string_agg(d::text, ',' order by d.job_id) from job_dead_letter d))`)
+}
+
+// requireReapedOnce is about the jobs of refill.
+func requireReapedOnce(t *testing.T, db execer) {
+	t.Helper()
+	require.Equal(t, map[string]int{"retry_waiting": 3, "dead_letter": 2}, states(t, db))
+	require.Zero(t, one[int](t, db, `select count(*)::int from job_queue
+		where attempts <> case job_kind when 'retryable' then 1 else 5 end`))
+	require.Equal(t, 2, one[int](t, db, `select count(*)::int from job_dead_letter where attempts = 5`))
+	require.Equal(t, 2, one[int](t, db, `select count(distinct job_id)::int from job_dead_letter`))
+}
+
+// waitForNoTransaction returns when no other backend is in a transaction: the
+// server has noticed that their clients are gone.
+func waitForNoTransaction(t *testing.T, db execer) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return one[int](t, db, `select count(*)::int from pg_stat_activity
+			where datname = current_database() and pid <> pg_backend_pid()
+				and backend_type = 'client backend' and state <> 'idle'`) == 0
+	}, waiting, tick)
+}
