@@ -27,8 +27,9 @@ import (
 //
 // After an error nothing has changed, except after [ErrOutcomeUnknown], when
 // nobody can know. A limit below 1 is [ErrLimit], an actor that is not text
-// [ErrActor], a setting that does not parse a [gates.ValueError]. When ctx ends,
-// the transaction is rolled back.
+// [ErrActor], a setting that does not parse a [gates.ValueError], a standby or a
+// read-only connection [ErrReadOnly]; what else PostgreSQL says is a
+// [pgconn.PgError]. When ctx ends, the transaction is rolled back.
 //
 // With a pgx.Tx as DB all of this happens in a savepoint, and the row locks stay
 // until the caller's transaction ends.
@@ -67,7 +68,7 @@ func (r *Reaper) apply(ctx context.Context, o order) (*ApplyResult, []*claimed, 
 	started := time.Now()
 	result, jobs, err := r.persist(ctx, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, typed(err)
 	}
 	r.logApply(ctx, result, time.Since(started))
 	return result, jobs, nil
@@ -161,7 +162,11 @@ func (r *Reaper) onApply(ctx context.Context, tx pgx.Tx, result *ApplyResult) (e
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = &hookError{fmt.Errorf("panic: %v", p)}
+			cause, ok := p.(error)
+			if !ok {
+				cause = fmt.Errorf("%v", p)
+			}
+			err = &hookError{fmt.Errorf("panic: %w", cause)}
 		}
 	}()
 	if err := r.cfg.OnApply(ctx, tx, result); err != nil {

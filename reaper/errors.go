@@ -27,6 +27,10 @@ var (
 	// ErrInTransaction is Run's error for a Reaper whose DB is a transaction.
 	ErrInTransaction = errors.New("reaper: cannot run inside a transaction")
 
+	// ErrReadOnly is wrapped by the error of an apply on a hot standby, or on a
+	// connection whose transactions are read-only.
+	ErrReadOnly = errors.New("reaper: the transaction is read-only")
+
 	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection
 	// broke during COMMIT: it happened whole or not at all, and nobody can know
 	// which. Any other error means that nothing has changed. Calling again is

@@ -52,7 +52,7 @@ func TestAnOnApplyThatFailsRollsBack(t *testing.T) {
 		want error
 	}{
 		"it returns an error": {func(context.Context, pgx.Tx, *reaper.ApplyResult) error { return errHook }, errHook},
-		"it panics":           {func(context.Context, pgx.Tx, *reaper.ApplyResult) error { panic(errHook) }, nil},
+		"it panics":           {func(context.Context, pgx.Tx, *reaper.ApplyResult) error { panic(errHook) }, errHook},
 		"its statement fails": {func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
 			_, err := tx.Exec(ctx, `insert into job_dead_letter (job_id) values (null)`)
 			return err

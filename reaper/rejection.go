@@ -105,3 +105,12 @@ func failureOf(job *claimed, err error) *Failure {
 	}
 	return &Failure{JobID: job.ID, Error: err.Error()}
 }
+
+// typed marks the errors that have a sentinel of the library's.
+func typed(err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "25006" { // read_only_sql_transaction
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package gates_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+)
+
+// current reads the settings as an apply on this pool would.
+func current(t *testing.T, pool *pgxpool.Pool) gates.Values {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it only read
+	values, err := gates.CurrentSetting{}.Read(t.Context(), tx, gates.Keys())
+	require.NoError(t, err)
+	return values
+}
+
+// store alters a setting of the database for sessions to come.
+func store(t *testing.T, pool *pgxpool.Pool, key, value string) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `do $$ begin
+		execute format('alter database %I set `+key+` = %L', current_database(), '`+value+`'); end $$`)
+	require.NoError(t, err)
+}
+
+// Closing must work at once, and an opening must not open for a session that
+// began before it was told.
+func TestCurrentSettingClosesAtOnceAndOpensWithTheNextSession(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	require.Empty(t, current(t, pool))
+
+	store(t, pool, gates.SubstrateEnabled, "true")
+	store(t, pool, gates.ReaperEnabled, "on")
+	store(t, pool, gates.DryRunOnly, "false")
+	store(t, pool, gates.BackoffBaseSec, "7")
+	reason, err := current(t, pool).Closed()
+	require.NoError(t, err)
+	require.Equal(t, "queue.job_substrate.enabled=false", reason)
+
+	pool.Reset()
+	values := current(t, pool)
+	reason, err = values.Closed()
+	require.NoError(t, err)
+	require.Empty(t, reason)
+	base, err := values.BackoffBase()
+	require.NoError(t, err)
+	require.EqualValues(t, 7, base)
+
+	store(t, pool, gates.ReaperEnabled, "off") // the session that is open knows nothing of it
+	reason, err = current(t, pool).Closed()
+	require.NoError(t, err)
+	require.Equal(t, "queue.lease.reaper_enabled=false", reason)
+}
+
+// A setting of the role's goes before one of the database's, as in PostgreSQL.
+func TestCurrentSettingKnowsTheRolesSettings(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	var role string
+	require.NoError(t, pool.QueryRow(t.Context(), `select 'current_' || md5(current_database())`).Scan(&role))
+	_, err := pool.Exec(t.Context(), `create role `+role+` login; grant pg_monitor to `+role)
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = pool.Exec(context.WithoutCancel(t.Context()), `drop role `+role) })
+	for _, key := range gates.Keys()[:2] {
+		store(t, pool, key, "true")
+	}
+	store(t, pool, gates.DryRunOnly, "true")
+	_, err = pool.Exec(t.Context(), `alter role `+role+` set `+gates.DryRunOnly+` = 'false'`)
+	require.NoError(t, err)
+	asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = role })
+
+	reason, err := current(t, asRole).Closed()
+	require.NoError(t, err)
+	require.Empty(t, reason)
+	pool.Reset()
+	reason, err = current(t, pool).Closed()
+	require.NoError(t, err)
+	require.Equal(t, "queue.lease.reaper_dry_run_only=true", reason)
+}
+
+// A value that was cut off when it was reset is unset, not an error in the night.
+func TestCurrentSettingTakesEmptyForUnset(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `set local `+gates.ReaperEnabled+` = 'true'`)
+	require.NoError(t, err)
+	require.NoError(t, tx.Rollback(t.Context())) // now it is there, and empty
+
+	require.Empty(t, current(t, pool))
+}
+
+// Looking must not take the locks that only an apply should hold.
+func TestPeekReadsWithoutALock(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'true')`, gates.ReaperEnabled)
+	require.NoError(t, err)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it only read
+	_, err = tx.Exec(t.Context(), `set transaction read only`)
+	require.NoError(t, err)
+
+	values, err := gates.Table{}.Peek(t.Context(), tx, gates.Keys())
+
+	require.NoError(t, err)
+	require.Equal(t, gates.Values{gates.ReaperEnabled: "true"}, values)
+	_, err = pool.Exec(t.Context(), `select from queue_config for update nowait`)
+	require.NoError(t, err)
+}
+
+// A tool that asks for one gate must get that gate's own meaning.
+func TestGateTellsOfOneGate(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		key, value string
+		open       bool
+	}{
+		"an enabling gate that is true":  {gates.ReaperEnabled, "true", true},
+		"an enabling gate that is false": {gates.SubstrateEnabled, "false", false},
+		"the dry-run gate that is true":  {gates.DryRunOnly, "true", false},
+		"the dry-run gate that is false": {gates.DryRunOnly, "false", true},
+		"no gate":                        {gates.BackoffBaseSec, "true", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			open, err := gates.Values{test.key: test.value}.Gate(test.key)
+			require.NoError(t, err)
+			require.Equal(t, test.open, open)
+			open, err = gates.Values{}.Gate(test.key)
+			require.NoError(t, err)
+			require.False(t, open)
+		})
+	}
+	_, err := gates.Values{gates.ReaperEnabled: "?"}.Gate(gates.ReaperEnabled)
+	var invalid *gates.ValueError
+	require.ErrorAs(t, err, &invalid)
+}
