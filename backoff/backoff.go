@@ -1,6 +1,7 @@
 package backoff
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 )
@@ -24,6 +25,14 @@ type Policy interface {
 
 // PolicyFunc makes a [Policy] of a function.
 type PolicyFunc func(attempts int, baseSec int64) int64
+
+// Validate reports a nil function.
+func (f PolicyFunc) Validate() error {
+	if f == nil {
+		return errors.New("backoff: policy function is nil")
+	}
+	return nil
+}
 
 // DelaySec calls f.
 func (f PolicyFunc) DelaySec(attempts int, baseSec int64) int64 { return f(attempts, baseSec) }

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -15,10 +16,18 @@ import (
 // queue rows itself, as a function in the database does, or leave them: the
 // reaper closes what is still leased. When Move returns an error, or a receipt
 // that refuses, what it wrote is rolled back and it is called again with fewer
-// jobs, so its effects belong into tx alone.
+// jobs, so its effects belong into tx alone. So that one job that cannot be moved
+// does not keep the others, an error costs the mover about two more calls for
+// each job to blame; an error that wraps [ErrUnavailable] is no job's fault, and
+// ends the apply at once.
 type Mover interface {
 	Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error)
 }
+
+// ErrUnavailable is for a mover's errors to wrap when it can move nothing now,
+// because what it depends on is away. The apply returns the error and changes
+// nothing.
+var ErrUnavailable = errors.New("deadletter: mover is unavailable")
 
 // MoverFunc makes a [Mover] of a function.
 type MoverFunc func(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error)
@@ -26,6 +35,14 @@ type MoverFunc func(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, err
 // Move calls f.
 func (f MoverFunc) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
 	return f(ctx, tx, batch)
+}
+
+// Validate reports a nil function.
+func (f MoverFunc) Validate() error {
+	if f == nil {
+		return errors.New("deadletter: mover function is nil")
+	}
+	return nil
 }
 
 // Batch is what a mover is given: at least one job, oldest lease first.

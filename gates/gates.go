@@ -2,6 +2,7 @@ package gates
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -37,6 +38,14 @@ type Source interface {
 // SourceFunc makes a [Source] of a function, for a feature-flag service, say. A
 // panic in it is an error, and so a closed gate. Its answer is not fenced.
 type SourceFunc func(ctx context.Context, tx pgx.Tx, keys []string) (Values, error)
+
+// Validate reports a nil function.
+func (f SourceFunc) Validate() error {
+	if f == nil {
+		return errors.New("gates: source function is nil")
+	}
+	return nil
+}
 
 // Read calls f.
 func (f SourceFunc) Read(ctx context.Context, tx pgx.Tx, keys []string) (values Values, err error) {

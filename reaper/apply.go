@@ -29,7 +29,10 @@ import (
 // nobody can know. A limit below 1 is [ErrLimit], an actor that is not text
 // [ErrActor], a setting that does not parse a [gates.ValueError], a standby or a
 // read-only connection [ErrReadOnly]; what else PostgreSQL says is a
-// [pgconn.PgError]. When ctx ends, the transaction is rolled back.
+// [pgconn.PgError]. When ctx ends before the
+// commit, the transaction is rolled back; when it ends during it, that is
+// [ErrOutcomeUnknown]. A panic in a source, a policy, a mover or a hook is an
+// error like any other of theirs.
 //
 // With a pgx.Tx as DB all of this happens in a savepoint, and the row locks stay
 // until the caller's transaction ends.
@@ -143,7 +146,11 @@ func (r *Reaper) ask(ctx context.Context, tx pgx.Tx) (baseSec int64, reason stri
 
 // readGates returns the backoff base in seconds, or the reason for a refusal.
 func (r *Reaper) readGates(ctx context.Context, tx pgx.Tx) (baseSec int64, reason string, err error) {
-	values, err := r.cfg.Gates.Read(ctx, tx, gates.Keys())
+	var values gates.Values
+	err = guarded("source", func() (err error) {
+		values, err = r.cfg.Gates.Read(ctx, tx, gates.Keys())
+		return err
+	})
 	if err != nil {
 		return 0, "", fmt.Errorf("reaper: read gates: %w", err)
 	}
@@ -154,22 +161,13 @@ func (r *Reaper) readGates(ctx context.Context, tx pgx.Tx) (baseSec int64, reaso
 	return baseSec, "", err
 }
 
-// onApply calls the hook of a pass that changed something. A panic in it becomes
-// an error, so that a loop survives it.
-func (r *Reaper) onApply(ctx context.Context, tx pgx.Tx, result *ApplyResult) (err error) {
+// onApply calls the hook of a pass that changed something.
+func (r *Reaper) onApply(ctx context.Context, tx pgx.Tx, result *ApplyResult) error {
 	if r.cfg.OnApply == nil || len(result.Actions) == 0 {
 		return nil
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			cause, ok := p.(error)
-			if !ok {
-				cause = fmt.Errorf("%v", p)
-			}
-			err = &hookError{fmt.Errorf("panic: %w", cause)}
-		}
-	}()
-	if err := r.cfg.OnApply(ctx, tx, result); err != nil {
+	err := guarded("hook", func() error { return r.cfg.OnApply(ctx, tx, result) })
+	if err != nil {
 		return &hookError{err}
 	}
 	return nil

@@ -50,13 +50,22 @@ type place struct {
 // what is due to each.
 func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, o order, baseSec int64) ([]*claimed, error) {
 	var rows []claimRow
-	err := pgxscan.Select(ctx, tx, &rows, r.sql.claim, r.grace(), int64(o.limit), o.behind.leaseUntil, o.behind.id)
+	found, err := tx.Query(ctx, r.sql.claim, r.grace(), int64(o.limit), o.behind.leaseUntil, o.behind.id)
+	if err == nil {
+		err = scanLeases(&rows, found)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reaper: claim stale leases: %w", err)
 	}
 	jobs := make([]*claimed, len(rows))
-	for i, row := range rows {
-		jobs[i] = r.decide(row, baseSec)
+	err = guarded("reaper: backoff policy", func() error {
+		for i, row := range rows {
+			jobs[i] = r.decide(row, baseSec)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return jobs, nil
 }
@@ -76,6 +85,21 @@ func (r *Reaper) decide(row claimRow, baseSec int64) *claimed {
 
 // place is where a later claim begins to find what is behind this job.
 func (job *claimed) place() place { return place{job.LeaseUntil, &job.ID} }
+
+// scanLeases scans rows with a lease's end. A timestamp without a zone would be
+// taken for one in the session's zone, and live leases for stale ones.
+func scanLeases[T any](rows *[]T, found pgx.Rows) error {
+	defer found.Close()
+	if err := found.Err(); err != nil { // such rows have no fields to ask for
+		return err
+	}
+	for _, field := range found.FieldDescriptions() {
+		if field.Name == "lease_until" && field.DataTypeOID != pgtype.TimestamptzOID {
+			return ErrLeaseType
+		}
+	}
+	return pgxscan.ScanAll(rows, found)
+}
 
 // spent reports whether one more failed try uses the tries up. The sum that
 // would say it plainly overflows at the integer's edge.

@@ -59,9 +59,10 @@ type Config struct {
 
 	// MaxStale refuses an apply that finds more stale leases than this, as
 	// [ReasonMaxStaleExceeded]: then something else than a dead worker has
-	// happened, and a person should look. Too low, and an ordinary crash of a
-	// large worker stops the reaper; too high, and it guards nothing. Default
-	// 0: no maximum.
+	// happened, and a person should look: with DryRun, then raise it, or drain
+	// with a Reaper that has none. Too low, and an ordinary crash of a large
+	// worker stops the reaper; too high, and it guards nothing. Default 0: no
+	// maximum.
 	MaxStale int
 
 	// OnApply is called inside the transaction of an apply that changed

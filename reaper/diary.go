@@ -13,22 +13,35 @@ import (
 // diary logs what a loop meets when it changes, not each time it is met.
 type diary struct {
 	trouble  string // what the last pass met; "": nothing
+	looked   bool   // a look met it, so a look that meets none ends it
 	failures string // the jobs that were turned away last
 }
 
 // write logs the beginning of trouble, its end, and jobs that are turned away.
 func (d *diary) write(ctx context.Context, logger *slog.Logger, pass Pass) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil && !errors.Is(pass.Err, ErrOutcomeUnknown) {
 		return // the loop is being ended, and that is no trouble
 	}
-	if trouble := troubleOf(pass); trouble != d.trouble {
-		d.trouble = trouble
+	if trouble := troubleOf(pass); d.changes(trouble, pass.looked) {
+		d.trouble, d.looked = trouble, pass.looked || trouble == unreached
 		d.writeTrouble(ctx, logger, pass)
 	}
 	if pass.Result != nil && pass.Result.FailedCount > 0 {
 		d.writeFailures(ctx, logger, pass.Result)
 	}
 }
+
+// changes reports whether a pass met something else than the last one. Of what an
+// apply met, a look that finds nothing does not tell whether one would again.
+func (d *diary) changes(trouble string, looked bool) bool {
+	if trouble == "" && looked && !d.looked {
+		return false
+	}
+	return trouble != d.trouble
+}
+
+// unreached is the trouble of a connection that broke or could not be made.
+const unreached = "unreached"
 
 // troubleOf names what a pass met, apart from details that differ each time.
 func troubleOf(pass Pass) string {
@@ -37,7 +50,7 @@ func troubleOf(pass Pass) string {
 	case pass.Err == nil:
 		return pass.Result.Reason
 	case unreachable(pass.Err):
-		return "unreachable"
+		return unreached
 	case errors.As(pass.Err, &pgErr):
 		return pgErr.Code
 	}
@@ -51,14 +64,13 @@ func (d *diary) writeTrouble(ctx context.Context, logger *slog.Logger, pass Pass
 	case pass.Err == nil:
 		logger.LogAttrs(ctx, slog.LevelWarn, "reaper refused", slog.String("reason", pass.Result.Reason))
 	case unreachable(pass.Err):
-		logger.LogAttrs(ctx, slog.LevelError, "database out of reach", slog.Any("err", pass.Err))
+		logger.LogAttrs(ctx, slog.LevelError, "connection lost or database out of reach", slog.Any("err", pass.Err))
 	default:
 		logger.LogAttrs(ctx, slog.LevelError, "pass failed", slog.Any("err", pass.Err))
 	}
 }
 
-// writeFailures logs how many jobs were turned away, and the first of them. Its
-// message may hold values of the row's, so that is left out.
+// writeFailures logs how many jobs were turned away, and the first of them.
 func (d *diary) writeFailures(ctx context.Context, logger *slog.Logger, result *ApplyResult) {
 	first := result.Failures[0]
 	failures := fmt.Sprint(result.FailedCount, first.JobID, first.SQLState)
@@ -70,7 +82,18 @@ func (d *diary) writeFailures(ctx context.Context, logger *slog.Logger, result *
 		slog.Int("failed_count", result.FailedCount),
 		slog.String("job_id", first.JobID),
 		slog.String("sqlstate", first.SQLState),
+		slog.String("reason", reason(first)),
 	)
+}
+
+// reason is what may be logged of a failure: what the mover said, and the message
+// about a violated constraint, which names it. Other messages of PostgreSQL's
+// may hold a row's values.
+func reason(f Failure) string {
+	if f.SQLState == "" || class(f.SQLState) == "23" {
+		return f.Error
+	}
+	return ""
 }
 
 func (d *diary) settling(ctx context.Context, logger *slog.Logger, wait time.Duration) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -18,7 +17,9 @@ import (
 // nine columns, waits for no row lock, and runs on a hot standby. Everything is
 // read in one snapshot, and times are the database's.
 //
-// A limit below 1 is [ErrLimit].
+// A limit below 1 is [ErrLimit]. A lease's end that is no timestamptz is
+// [ErrLeaseType]. The columns that only an apply writes are not read, so [Reaper.Verify]
+// says more of a mapping.
 func (r *Reaper) DryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func (r *Reaper) DryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	batch := &pgx.Batch{}
 	batch.Queue("set transaction read only") // a savepoint is not begun so
 	batch.Queue(r.sql.dryRun, r.grace(), int64(limit)).Query(func(found pgx.Rows) error {
-		return pgxscan.ScanAll(&rows, found)
+		return scanLeases(&rows, found)
 	})
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("reaper: read stale leases: %w", err)

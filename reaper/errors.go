@@ -18,11 +18,16 @@ var (
 	ErrLimit = errors.New("reaper: limit is below 1")
 
 	// ErrActor is wrapped by the error for an actor that PostgreSQL cannot
-	// store as text: one with a NUL, or that is not UTF-8.
-	ErrActor = errors.New("reaper: actor is not valid text")
+	// store as text: one with a NUL, or that is not UTF-8; by Run's also for an
+	// empty one.
+	ErrActor = errors.New("reaper: invalid actor")
+
+	// ErrAmbiguous is wrapped by New's error for each column or state that the
+	// mapping names for two things at once.
+	ErrAmbiguous = errors.New("reaper: queue: one name for two things")
 
 	// ErrIntervals is wrapped by Run's error for a MinInterval above Interval.
-	ErrIntervals = errors.New("reaper: MinInterval is above Interval")
+	ErrIntervals = errors.New("reaper: MinInterval is above Interval, which is 30s unless set")
 
 	// ErrInTransaction is Run's error for a Reaper whose DB is a transaction.
 	ErrInTransaction = errors.New("reaper: cannot run inside a transaction")
@@ -31,8 +36,12 @@ var (
 	// connection whose transactions are read-only.
 	ErrReadOnly = errors.New("reaper: the transaction is read-only")
 
+	// ErrLeaseType is wrapped by the error of a call that finds a lease's end
+	// which is not a timestamp with time zone.
+	ErrLeaseType = errors.New("reaper: the column of the lease's end is not a timestamptz")
+
 	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection
-	// broke during COMMIT: it happened whole or not at all, and nobody can know
+	// broke, or whose context ended, during COMMIT: it happened whole or not at all, and nobody can know
 	// which. Any other error means that nothing has changed. Calling again is
 	// safe either way: what was reaped is not stale any more.
 	ErrOutcomeUnknown = errors.New("reaper: connection broke during commit, outcome unknown")
@@ -51,7 +60,7 @@ func checkLimit(limit int) error {
 
 func checkActor(actor string) error {
 	if !utf8.ValidString(actor) || strings.ContainsRune(actor, 0) {
-		return fmt.Errorf("%w: %q", ErrActor, actor)
+		return fmt.Errorf("%w: %q is not text", ErrActor, actor)
 	}
 	return nil
 }

@@ -1,15 +1,11 @@
 package reaper_test
 
 import (
-	"context"
-	"encoding/json"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -134,131 +130,4 @@ func TestManyBadRowsStopNobody(t *testing.T) {
 			require.Equal(t, result.FailedCount, states(t, pool)["leased"])
 		})
 	}
-}
-
-// A mover that refuses a job, or fails for it, in every way it can.
-func TestAMoverThatTurnsAJobAwayLeavesItAsItWas(t *testing.T) {
-	t.Parallel()
-
-	tests := map[string]struct {
-		mover    deadletter.Mover
-		sql      string
-		sqlState string
-	}{
-		"the dead-letter table rejects it": {
-			deadletter.Table{}, `alter table job_dead_letter add check (job_kind <> 'bad')`, "23514",
-		},
-		"the dead-letter table loses it": {
-			deadletter.Table{}, `create function lose() returns trigger language plpgsql as $$ begin return null; end $$;
-			create trigger lose before insert on job_dead_letter for each row when (new.job_kind = 'bad') execute function lose()`, "",
-		},
-		"the function refuses it": {
-			deadletter.Function{Name: pgx.Identifier{"mover"}}, moverFunction(`return '{"refused": true, "reason": "legal hold"}'`), "",
-		},
-		"the function returns NULL": {
-			deadletter.Function{Name: pgx.Identifier{"mover"}}, moverFunction(`return null`), "",
-		},
-		"the function returns no object": {
-			deadletter.Function{Name: pgx.Identifier{"mover"}}, moverFunction(`return '[1]'`), "",
-		},
-		"the function raises": {
-			deadletter.Function{Name: pgx.Identifier{"mover"}}, moverFunction(`raise 'no' using errcode = 'P0001'`), "P0001",
-		},
-		"a mover in Go fails": {
-			deadletter.MoverFunc(failForBad), `select 1`, "",
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pool := withOracle(t, openQueue(t))
-			exec(t, pool, test.sql)
-			stale(t, pool, "good", 10, 0, 5)
-			stale(t, pool, "good", 10, 4, 5)
-			stale(t, pool, "bad", 2, 4, 5)
-			before := badRows(t, pool, "bad")
-
-			result := apply(t, newReaper(t, pool, reaper.Config{DeadLetter: test.mover}), 100)
-
-			require.Equal(t, 10, result.ResetCount)
-			require.Equal(t, 10, result.DeadLetterCount)
-			requireFailures(t, pool, result, "bad", test.sqlState, 2)
-			require.Equal(t, before, badRows(t, pool, "bad"))
-			require.Equal(t, 10, one[int](t, pool, `select count(*)::int from job_dead_letter`))
-		})
-	}
-}
-
-// moverFunction is a function that moves a job, unless it is bad.
-func moverFunction(forBad string) string {
-	return `create function mover(p_job_id uuid, p_actor text, p_error text) returns jsonb language plpgsql as $$
-		begin
-			if exists (select from job_queue where job_id = p_job_id and job_kind = 'bad') then
-				` + forBad + `;
-			end if;
-			return fn_job_move_to_dead_letter(p_job_id, p_actor, p_error);
-		end $$`
-}
-
-// failForBad stands for a mover that, say, encodes jobs and cannot encode some.
-func failForBad(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
-	var bad bool
-	err := tx.QueryRow(ctx, `select exists (select from job_queue where job_id = any($1::uuid[]) and job_kind = 'bad')`,
-		batch.IDs()).Scan(&bad)
-	if err != nil {
-		return nil, err
-	}
-	if bad {
-		return nil, &json.UnsupportedValueError{Str: "bad"}
-	}
-	return deadletter.Table{}.Move(ctx, tx, batch)
-}
-
-// A mover that forgets a job, or invents one, would lose it: that is the mover's
-// bug, and an error of the apply.
-func TestAMoverMustReturnOneReceiptForEachJob(t *testing.T) {
-	t.Parallel()
-
-	tests := map[string]struct{ receipts []deadletter.Receipt }{
-		"it returns none":        {nil},
-		"it returns a stranger":  {[]deadletter.Receipt{{JobID: "stranger"}}},
-		"it returns one too few": {[]deadletter.Receipt{{JobID: "stranger"}, {JobID: "stranger"}}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "dying", 1, 4, 5)
-			mover := deadletter.MoverFunc(func(context.Context, pgx.Tx, deadletter.Batch) ([]deadletter.Receipt, error) {
-				return test.receipts, nil
-			})
-
-			_, err := newReaper(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), actor, 10)
-
-			require.ErrorIs(t, err, reaper.ErrReceipts)
-			require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
-		})
-	}
-}
-
-// An error that is not a row's must not be hunted through the batch, nor hidden
-// as a failure of every job.
-func TestAnErrorThatIsNoRowsIsTheAppliesError(t *testing.T) {
-	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "dying", 4, 4, 5)
-	calls := 0
-	mover := deadletter.MoverFunc(func(ctx context.Context, _ pgx.Tx, _ deadletter.Batch) ([]deadletter.Receipt, error) {
-		calls++
-		_, err := pool.Exec(ctx, `select from no_such_table`)
-		return nil, err
-	})
-
-	result, err := newReaper(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), actor, 10)
-
-	require.Nil(t, result)
-	require.Error(t, err)
-	require.Equal(t, 1, calls)
-	require.Equal(t, map[string]int{"leased": 4}, states(t, pool))
-	require.NotErrorIs(t, err, reaper.ErrOutcomeUnknown)
 }

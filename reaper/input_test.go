@@ -62,6 +62,59 @@ func flatten(err error) []error {
 	return all
 }
 
+// A function that was never set must be met at the start, not by the first job.
+func TestNewRefusesNilFunctions(t *testing.T) {
+	t.Parallel()
+
+	_, err := reaper.New(pgtest.New(t), reaper.Config{
+		Gates: gates.SourceFunc(nil), DeadLetter: deadletter.MoverFunc(nil), Backoff: backoff.PolicyFunc(nil),
+	})
+
+	require.Len(t, flatten(err), 3)
+}
+
+// A retry state that is the leased one would leave every reset job leased with no
+// end, never to be found again.
+func TestNewRefusesOneNameForTwoThings(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+
+	_, err := reaper.New(pool, reaper.Config{Queue: reaper.Table{
+		Columns: reaper.Columns{LastError: "lease_owner", JobKind: reaper.None},
+		States:  reaper.States{RetryWaiting: "leased", DeadLetter: "leased"},
+	}})
+
+	require.ErrorIs(t, err, reaper.ErrAmbiguous)
+	require.Len(t, flatten(err), 3)
+	_, err = reaper.New(pool, reaper.Config{Queue: reaper.Table{
+		Columns: reaper.Columns{LastError: reaper.None, JobKind: reaper.None},
+	}})
+	require.NoError(t, err)
+}
+
+// A timestamp without a zone is read in the session's zone: ten minutes from now
+// in Tokyo's clock is hours ago, and the job is running.
+func TestALeaseEndWithoutAZoneIsAnError(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, `alter table job_queue alter lease_until type timestamp`)
+	exec(t, pool, `insert into job_queue (job_kind, state, lease_until)
+		values ('k', 'leased', now() at time zone 'UTC' + interval '10 minutes')`)
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
+		tokyo := pgtest.Connect(t, pool, func(c *pgxpool.Config) {
+			c.ConnConfig.RuntimeParams["timezone"] = "Asia/Tokyo"
+			c.ConnConfig.DefaultQueryExecMode = mode
+		})
+		r := newReaper(t, tokyo, reaper.Config{})
+
+		_, err := r.DryRun(t.Context(), 10)
+		require.ErrorIs(t, err, reaper.ErrLeaseType)
+		_, err = r.Apply(t.Context(), actor, 10)
+		require.ErrorIs(t, err, reaper.ErrLeaseType)
+		require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+	}
+}
+
 // A limit of 0 from a missing configuration value must not mean all or nothing.
 func TestALimitBelowOneIsAnError(t *testing.T) {
 	t.Parallel()

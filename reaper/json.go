@@ -15,11 +15,19 @@ func (r DryRunResult) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON writes lease_until in UTC, or as "-infinity".
 func (j Job) MarshalJSON() ([]byte, error) {
-	type plain Job
 	return json.Marshal(struct {
-		plain
-		LeaseUntil timestamp `json:"lease_until"`
-	}{plain(j), timestamp(j.LeaseUntil)})
+		JobID          string    `json:"job_id"`
+		JobKind        string    `json:"job_kind"`
+		LeaseOwner     *string   `json:"lease_owner"`
+		LeaseUntil     timestamp `json:"lease_until"`
+		Attempts       int       `json:"attempts"`
+		MaxAttempts    int       `json:"max_attempts"`
+		OverdueSeconds int64     `json:"overdue_seconds"`
+		WouldAction    string    `json:"would_action"`
+	}{
+		j.JobID, j.JobKind, j.LeaseOwner, timestamp(j.LeaseUntil),
+		j.Attempts, j.MaxAttempts, j.OverdueSeconds, j.WouldAction,
+	})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.

@@ -46,7 +46,11 @@ func (m *move) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	receipts, err := m.receipts()
+	var receipts []deadletter.Receipt
+	err := guarded("mover", func() (err error) {
+		receipts, err = m.receipts()
+		return err
+	})
 	if err != nil {
 		return &moverError{err}
 	}
@@ -61,7 +65,11 @@ func (m *move) call(ctx context.Context) error {
 	if err := turnedAway(m.bumped.missing()); err != nil {
 		return err
 	}
-	receipts, err := m.cfg.DeadLetter.Move(ctx, m.tx, m.letters())
+	var receipts []deadletter.Receipt
+	err := guarded("mover", func() (err error) {
+		receipts, err = m.cfg.DeadLetter.Move(ctx, m.tx, m.letters())
+		return err
+	})
 	switch {
 	case err == nil:
 	case ctx.Err() != nil || m.tx.Conn().IsClosed():

@@ -77,7 +77,35 @@ func (t Table) render() (statements, deadletter.Queue, error) {
 		serves:   in(sqlServes),
 		lost:     in(sqlLost),
 		leased:   in("{state} = {leased}"),
-	}, queue, errors.Join(n.faults...)
+	}, queue, errors.Join(append(n.faults, t.distinct()...)...)
+}
+
+// distinct reports columns, and states, that stand for two things at once. A
+// queue whose retry state is its leased one would lose its jobs.
+func (t Table) distinct() []error {
+	c, s := t.Columns, t.States
+	columns := []string{
+		cmp.Or(c.JobID, "job_id"), cmp.Or(c.JobKind, "job_kind"), cmp.Or(c.State, "state"),
+		cmp.Or(c.Attempts, "attempts"), cmp.Or(c.MaxAttempts, "max_attempts"), cmp.Or(c.ScheduledAt, "scheduled_at"),
+		cmp.Or(c.LeaseOwner, "lease_owner"), cmp.Or(c.LeaseUntil, "lease_until"), cmp.Or(c.LastError, "last_error"),
+	}
+	states := []string{
+		cmp.Or(s.Leased, "leased"), cmp.Or(s.RetryWaiting, "retry_waiting"), cmp.Or(s.DeadLetter, "dead_letter"),
+	}
+	return append(twice("column", columns), twice("state", states)...)
+}
+
+// twice reports each name that a list has twice.
+func twice(what string, names []string) []error {
+	var faults []error
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] && name != None { // more than one column may be missing
+			faults = append(faults, fmt.Errorf("%w: %s %q", ErrAmbiguous, what, name))
+		}
+		seen[name] = true
+	}
+	return faults
 }
 
 // names collects pairs of placeholder and quoted name, and what is wrong with
@@ -118,7 +146,7 @@ func (n *names) label(preset, label string) {
 
 func (n *names) add(placeholder, sql string, err error) string {
 	if err != nil {
-		n.faults = append(n.faults, fmt.Errorf("reaper: queue's %s: %w", placeholder, err))
+		n.faults = append(n.faults, fmt.Errorf("reaper: queue: %s: %w", placeholder, err))
 	}
 	n.pairs = append(n.pairs, "{"+placeholder+"}", sql)
 	return sql

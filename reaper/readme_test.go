@@ -68,10 +68,10 @@ func show(ctx context.Context, r *reaper.Reaper) error {
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// fenced returns the README's blocks in a language.
-func fenced(t *testing.T, language string) []string {
+// fenced returns a page's blocks in a language.
+func fenced(t *testing.T, page, language string) []string {
 	t.Helper()
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile(page)
 	require.NoError(t, err)
 	var blocks []string
 	for _, match := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(readme, -1) {
@@ -87,7 +87,7 @@ func TestTheREADMEsGoIsCompiled(t *testing.T) {
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
 
-	for _, block := range fenced(t, "go") {
+	for _, block := range fenced(t, "../README.md", "go") {
 		require.Contains(t, string(source), block)
 	}
 }
@@ -143,7 +143,7 @@ func TestTheREADMEsGrantsAreEnoughAndNoneIsTooMuch(t *testing.T) {
 
 func grantsOf(t *testing.T) []string {
 	t.Helper()
-	for _, block := range fenced(t, "sql") {
+	for _, block := range fenced(t, "../README.md", "sql") {
 		if strings.HasPrefix(block, "grant") {
 			return strings.Split(strings.TrimSpace(block), "\n")
 		}
@@ -174,7 +174,7 @@ func TestTheREADMEsSQLRuns(t *testing.T) {
 	exec(t, pool, `insert into job_queue (job_kind, state, attempts, lease_owner, lease_until)
 		values ('k', 'leased', 2, 'me', now() + interval '1 minute')`)
 
-	for _, block := range fenced(t, "sql") {
+	for _, block := range fenced(t, "../README.md", "sql") {
 		switch {
 		case strings.Contains(block, "$1"):
 			var id string

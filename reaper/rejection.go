@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lease-governance/leasereaper/deadletter"
 )
 
 // turnedAwayError names jobs that a trigger, a policy or the mover turned away.
@@ -46,7 +48,7 @@ func isConflict(err error) bool {
 // that the others could be settled without them.
 func concernsRows(err error) bool {
 	var hook *hookError
-	if errors.As(err, &hook) {
+	if errors.As(err, &hook) || errors.Is(err, deadletter.ErrUnavailable) {
 		return false
 	}
 	var pgErr *pgconn.PgError

@@ -24,29 +24,34 @@ type RunConfig struct {
 	Interval time.Duration
 
 	// MinInterval is the shortest sleep, however soon the next lease is due. A
-	// job is given back at most this long after its lease ended, so too high is
-	// slow; too low is a query for nearly every lease that ends. Default 1 s, or
+	// job whose lease the last look could foresee is given back at most this
+	// long after its end, so too high is slow; too low is a query for nearly every lease that ends. Default 1 s, or
 	// Interval when that is shorter.
 	MinInterval time.Duration
 
 	// Settle is how long to wait before reaping when the database was out of
 	// reach or was started anew: no worker could renew its lease meanwhile, and
-	// reaping at once would give every running job away twice. It should exceed
-	// the time in which workers renew. Too high only delays. Default 30 s; a
-	// nanosecond is as good as none.
+	// reaping at once would give every running job away twice. At the start of a
+	// loop, a server that is younger than this is given the rest of it. It
+	// should exceed the time in which workers renew. Too high only delays.
+	// Default 30 s; a nanosecond is as good as none.
 	Settle time.Duration
 
-	// OnPass is called after each apply, after each look that found nothing, and
-	// after each error, for metrics. It delays the loop. A panic in it is
-	// logged. Default nil.
+	// OnPass is called after each apply, after each look that found nothing new,
+	// and after each error, for metrics; it is not while the loop settles. Its
+	// Failures hold PostgreSQL's message for each job that was turned away,
+	// which the log may leave out. It delays the loop. A panic in it is logged.
+	// Default nil.
 	OnPass func(ctx context.Context, pass Pass)
 }
 
 // Pass is what one pass of a loop came to.
 type Pass struct {
-	Result *ApplyResult  // nil after an error; without actions when nothing was stale
+	Result *ApplyResult  // nil after an error; empty after a look that found nothing new
 	Err    error         // errors are retried, whatever they are
 	Took   time.Duration // by the process's clock
+
+	looked bool // it only looked
 }
 
 // Defaults of RunConfig.
@@ -70,11 +75,12 @@ func (c RunConfig) validate() error {
 	if c.Batch < 0 {
 		faults = append(faults, fmt.Errorf("%w: Batch %d", ErrNegative, c.Batch))
 	}
-	for name, wait := range map[string]time.Duration{
-		"Interval": c.Interval, "MinInterval": c.MinInterval, "Settle": c.Settle,
-	} {
-		if wait < 0 {
-			faults = append(faults, fmt.Errorf("%w: %s %v", ErrNegative, name, wait))
+	for _, wait := range []struct {
+		name string
+		time.Duration
+	}{{"Interval", c.Interval}, {"MinInterval", c.MinInterval}, {"Settle", c.Settle}} {
+		if wait.Duration < 0 {
+			faults = append(faults, fmt.Errorf("%w: %s %v", ErrNegative, wait.name, wait.Duration))
 		}
 	}
 	if c.MinInterval > c.Interval {
@@ -87,7 +93,8 @@ func (c RunConfig) validate() error {
 // while there is work, and then sleeps until the next lease is due: with an
 // Interval no longer than the leases, every expiry is foreseen, and a job is
 // given back within one MinInterval of it. An idle Run costs one query an
-// Interval. It starts no goroutine.
+// Interval, and notices within one that a gate was opened. It starts no
+// goroutine.
 //
 // Any number of replicas may run it on the same queue, and none is a leader.
 // Nothing but ctx ends it: an error, a closed gate and a database out of reach

@@ -133,6 +133,28 @@ func TestAClosedGateIsLoggedOncePerChange(t *testing.T) {
 	require.Equal(t, 1, log.count("reaped stale leases"))
 }
 
+// The stale job is gone because its worker came back; the gate is as closed as
+// before, and a log that says otherwise sends an operator the wrong way.
+func TestALookDoesNotTellThatAGateIsOpen(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	stale(t, pool, "kind", 1, 0, 5)
+	log := &logbook{}
+	passes := make(chan reaper.Pass, 1000)
+	run(t, newReaper(t, pool, reaper.Config{Logger: log.logger()}),
+		quick(func(_ context.Context, p reaper.Pass) { passes <- p }))
+	require.True(t, (<-passes).Result.Refused)
+
+	exec(t, pool, `update job_queue set state = 'succeeded', lease_until = null`)
+	for (<-passes).Result.Refused { //nolint:revive // it waits for a look that finds nothing
+	}
+	stale(t, pool, "kind", 1, 0, 5)
+	for !(<-passes).Result.Refused { //nolint:revive // it waits for the next refusal
+	}
+	require.Equal(t, 1, log.count("reaper refused"))
+	require.Zero(t, log.count("reaper passes again"))
+}
+
 // A metric that panics must not end the only thing that gives jobs back.
 func TestAPanicInOnPassDoesNotEndTheLoop(t *testing.T) {
 	t.Parallel()

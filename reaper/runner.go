@@ -50,7 +50,7 @@ func (r *runner) Look(ctx context.Context, all bool) (loop.Sight, error) {
 	row, err := r.look(ctx)
 	if err != nil {
 		err = fmt.Errorf("reaper: look for stale leases: %w", err)
-		r.report(ctx, Pass{Err: err, Took: time.Since(began)})
+		r.report(ctx, Pass{Err: err, Took: time.Since(began), looked: true})
 		return loop.Sight{}, err
 	}
 	r.sight = row.staleBefore
@@ -66,7 +66,7 @@ func (r *runner) Look(ctx context.Context, all bool) (loop.Sight, error) {
 	if !sight.Stale {
 		r.seen = r.sight
 		nothing := &ApplyResult{Actor: r.actor, Actions: []Action{}}
-		r.report(ctx, Pass{Result: nothing, Took: time.Since(began)})
+		r.report(ctx, Pass{Result: nothing, Took: time.Since(began), looked: true})
 	}
 	return sight, nil
 }

@@ -1,0 +1,117 @@
+package reaper_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+var shop = reaper.Config{
+	Queue: reaper.Table{
+		Name: pgx.Identifier{"shop", "jobs"},
+		Columns: reaper.Columns{
+			JobID: "id", JobKind: "type", State: "status", Attempts: "tries", MaxAttempts: "max_tries",
+			ScheduledAt: "run_at", LeaseOwner: "locked_by", LeaseUntil: "locked_until", LastError: "failure",
+		},
+		States: reaper.States{Leased: "running", RetryWaiting: "retryable", DeadLetter: "discarded"},
+	},
+	Gates:      gates.Table{Name: pgx.Identifier{"shop", "settings"}},
+	DeadLetter: deadletter.Table{Name: pgx.Identifier{"shop", "dead_jobs"}},
+}
+
+func check(ctx context.Context, pool *pgxpool.Pool) error {
+	r, err := reaper.New(pool, shop)
+	if err != nil {
+		return err
+	}
+	report, err := r.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Print(report)
+	return nil
+}
+
+func look(ctx context.Context, r *reaper.Reaper) error {
+	dryRun, err := r.DryRun(ctx, 100)
+	if err != nil {
+		return err
+	}
+	fmt.Println(dryRun.StaleLeaseCount, "stale leases")
+	for _, job := range dryRun.Jobs {
+		fmt.Println(job.JobID, job.JobKind, job.OverdueSeconds, "s overdue:", job.WouldAction)
+	}
+	return nil
+}
+
+// An adopter copies the page's code, and it does not compile.
+func TestTheAdoptersGoIsCompiled(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("adopting_test.go")
+	require.NoError(t, err)
+
+	for _, block := range fenced(t, "../docs/adopting.md", "go") {
+		require.Contains(t, string(source), block)
+	}
+}
+
+// The page, from its first block to its last, over its own table: what it
+// promises along the way must be so.
+func TestTheAdoptersPageWorks(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Empty(t)
+	ctx := t.Context()
+	blocks := fenced(t, "../docs/adopting.md", "sql")
+	require.Len(t, blocks, 8)
+	login := one[string](t, pool, `select 'shop_' || md5(current_database())`)
+	exec(t, pool, `create role `+login+` login`)
+	t.Cleanup(func() { dropRole(t, pool, login) })
+	asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = login })
+	r := newReaper(t, asRole, shop)
+
+	exec(t, pool, blocks[0]) // the queue
+	require.NoError(t, check(ctx, asRole))
+	require.NotEmpty(t, verify(t, asRole, shop).Problems)
+	for _, block := range blocks[1:4] { // index, tables, grants
+		exec(t, pool, strings.ReplaceAll(block, "shop_reaper", login))
+	}
+	require.Empty(t, verify(t, asRole, shop).Problems)
+	require.NoError(t, look(ctx, r))
+	refused, err := r.Apply(ctx, actor, 10)
+	require.NoError(t, err)
+	require.True(t, refused.Refused)
+
+	exec(t, pool, blocks[4]) // the gates
+	exec(t, pool, `insert into shop.jobs (type) values ('ship')`)
+	var id, tries int
+	require.NoError(t, pool.QueryRow(ctx, blocks[5], "claim-1").Scan(&id, &tries))
+	require.EqualValues(t, 1, touched(t, pool, blocks[6], id, "claim-1", tries)) // renew
+	require.Empty(t, apply(t, r, 10).Actions)
+	exec(t, pool, `update shop.jobs set locked_until = now() - interval '1 second'`)
+	require.Equal(t, 1, apply(t, r, 10).ResetCount)
+	require.Zero(t, touched(t, pool, blocks[6], id, "claim-1", tries))
+	require.Zero(t, touched(t, pool, blocks[7], id, "claim-1", tries)) // complete
+
+	exec(t, pool, `update shop.jobs set run_at = now()`)
+	require.NoError(t, pool.QueryRow(ctx, blocks[5], "claim-2").Scan(&id, &tries))
+	require.Equal(t, 1, tries)
+	require.EqualValues(t, 1, touched(t, pool, blocks[7], id, "claim-2", tries))
+}
+
+func touched(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) int64 {
+	t.Helper()
+	tag, err := pool.Exec(t.Context(), sql, args...)
+	require.NoError(t, err)
+	return tag.RowsAffected()
+}
