@@ -51,6 +51,9 @@ type order struct {
 	behind place
 
 	timeout time.Duration // 0: as long as it takes
+
+	care      care
+	conflicts int // how often it was begun again after one
 }
 
 // maxConflicts is how often an apply is begun again after a deadlock or a
@@ -77,25 +80,56 @@ func (r *Reaper) apply(ctx context.Context, o order) (*ApplyResult, []*claimed, 
 	return result, jobs, nil
 }
 
-// persist makes attempts until one goes through: again with care when rows were
-// turned away, and again after a conflict, unless the transaction is the
-// caller's.
+// care is how carefully an attempt settles its jobs.
+type care int
+
+const (
+	swift    care = iota // all at once
+	careful              // in groups, so that jobs which are turned away stand alone
+	thorough             // and deferred constraints are checked for each group
+)
+
+// persist makes attempts until one goes through.
 func (r *Reaper) persist(ctx context.Context, o order) (*ApplyResult, []*claimed, error) {
-	for careful, conflicts := false, 0; ; {
-		result, jobs, err := r.attempt(ctx, o, careful)
-		switch {
-		case concernsRows(err) && !careful:
-			careful = true
-		case isConflict(err) && !r.nested && conflicts < maxConflicts:
-			conflicts++
-		default:
+	for {
+		result, jobs, err := r.attempt(ctx, o)
+		if err == nil || !r.again(ctx, &o, err) {
 			return result, jobs, err
 		}
 	}
 }
 
+// again reports whether to make another attempt, and how: after a conflict as
+// before, unless the transaction is the caller's, and with more care when rows
+// were turned away. A row that conflicts each time is turned away in the end.
+func (r *Reaper) again(ctx context.Context, o *order, err error) bool {
+	if isConflict(err) {
+		if r.nested {
+			return false
+		}
+		if o.conflicts < maxConflicts {
+			o.conflicts++
+			return true
+		}
+	}
+	var settling *settleError
+	if !errors.As(err, &settling) || settling.care() <= o.care || !mayBlameRows(ctx, err) {
+		return false
+	}
+	o.care = settling.care()
+	return true
+}
+
+// care is how careful the next attempt has to be.
+func (e *settleError) care() care {
+	if e.atCommit {
+		return thorough
+	}
+	return careful
+}
+
 // attempt is one transaction of an apply.
-func (r *Reaper) attempt(ctx context.Context, o order, careful bool) (*ApplyResult, []*claimed, error) {
+func (r *Reaper) attempt(ctx context.Context, o order) (*ApplyResult, []*claimed, error) {
 	tx, err := r.begin(ctx, "")
 	if err != nil {
 		return nil, nil, err
@@ -113,16 +147,16 @@ func (r *Reaper) attempt(ctx context.Context, o order, careful bool) (*ApplyResu
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &pass{Reaper: r, tx: tx, actor: o.actor, jobs: jobs}
-	if err := p.settle(ctx, careful); err != nil {
-		return nil, nil, err
+	p := &pass{Reaper: r, tx: tx, order: o, jobs: jobs}
+	if err := p.settle(ctx); err != nil {
+		return nil, nil, &settleError{err: err}
 	}
 	result := p.result()
 	if err := r.onApply(ctx, tx, result); err != nil {
 		return nil, nil, err
 	}
 	if err := r.commit(ctx, tx); err != nil {
-		return nil, nil, err
+		return nil, nil, &settleError{err: err, atCommit: true}
 	}
 	return result, jobs, nil
 }
@@ -151,14 +185,27 @@ func (r *Reaper) readGates(ctx context.Context, tx pgx.Tx) (baseSec int64, reaso
 		values, err = r.cfg.Gates.Read(ctx, tx, gates.Keys())
 		return err
 	})
-	if err != nil {
+	if err != nil && r.ownSource() {
 		return 0, "", fmt.Errorf("reaper: read gates: %w", err)
+	}
+	if err != nil {
+		return 0, "", &sourceError{err}
 	}
 	if reason, err = values.Closed(); err != nil || reason != "" {
 		return 0, reason, err
 	}
 	baseSec, err = values.BackoffBase()
 	return baseSec, "", err
+}
+
+// ownSource reports whether the source of the settings is one of the library's,
+// whose errors are the connection's or the server's.
+func (r *Reaper) ownSource() bool {
+	switch r.cfg.Gates.(type) {
+	case gates.Table, gates.CurrentSetting:
+		return true
+	}
+	return false
 }
 
 // onApply calls the hook of a pass that changed something.

@@ -3,7 +3,6 @@ package reaper
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/georgysavva/scany/v2/pgxscan"
@@ -37,6 +36,8 @@ type claimRow struct {
 	LeaseUntil  pgtype.Timestamptz
 	Attempts    int
 	MaxAttempts int
+
+	MostAttempts int // what the column can hold
 }
 
 // place is where a claim begins in the order of leases. Its zero value is before
@@ -67,13 +68,29 @@ func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, o order, baseSec int64) (
 	if err != nil {
 		return nil, err
 	}
+	markTwins(jobs)
 	return jobs, nil
+}
+
+// markTwins leaves alone what has an id in common: a table without a key may hold
+// such jobs, and a write by id would give one the other's due.
+func markTwins(jobs []*claimed) {
+	byID := make(map[string]*claimed, len(jobs))
+	for _, job := range jobs {
+		twin, ok := byID[job.ID]
+		if !ok {
+			byID[job.ID] = job
+			continue
+		}
+		job.failure = &Failure{JobID: job.ID, Error: "another job has the same id"}
+		twin.failure = job.failure
+	}
 }
 
 func (r *Reaper) decide(row claimRow, baseSec int64) *claimed {
 	job := &claimed{
 		claimRow: row,
-		bumped:   bump(row.Attempts, row.MaxAttempts),
+		bumped:   bump(row),
 		spent:    spent(row.Attempts, row.MaxAttempts),
 	}
 	if !job.spent {
@@ -107,15 +124,14 @@ func spent(attempts, maxAttempts int) bool {
 	return attempts >= maxAttempts || attempts+1 >= maxAttempts
 }
 
-// bump counts the failed try. A spent job at the edge of PostgreSQL's integer or
-// bigint stays there: its column can hold no more, and it goes to the dead
-// letters either way.
-func bump(attempts, maxAttempts int) int {
-	atEdge := attempts == math.MaxInt32 || attempts == math.MaxInt
-	if atEdge && spent(attempts, maxAttempts) {
-		return attempts
+// bump counts the failed try. At the edge of their column's type attempts stand
+// still: it can hold no more, and such a job goes to the dead letters if it has a
+// maximum at all.
+func bump(row claimRow) int {
+	if row.Attempts >= row.MostAttempts {
+		return row.Attempts
 	}
-	return attempts + 1
+	return row.Attempts + 1
 }
 
 // addSeconds adds more seconds than a Duration can hold.

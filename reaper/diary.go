@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -17,17 +19,15 @@ type diary struct {
 	failures string // the jobs that were turned away last
 }
 
-// write logs the beginning of trouble, its end, and jobs that are turned away.
-func (d *diary) write(ctx context.Context, logger *slog.Logger, pass Pass) {
+// write logs the beginning of trouble and its end. looked says that the pass was
+// no more than a look.
+func (d *diary) write(ctx context.Context, logger *slog.Logger, pass Pass, looked bool) {
 	if ctx.Err() != nil && !errors.Is(pass.Err, ErrOutcomeUnknown) {
 		return // the loop is being ended, and that is no trouble
 	}
-	if trouble := troubleOf(pass); d.changes(trouble, pass.looked) {
-		d.trouble, d.looked = trouble, pass.looked || trouble == unreached
+	if trouble := troubleOf(pass); d.changes(trouble, looked) {
+		d.trouble, d.looked = trouble, looked || trouble == unreached
 		d.writeTrouble(ctx, logger, pass)
-	}
-	if pass.Result != nil && pass.Result.FailedCount > 0 {
-		d.writeFailures(ctx, logger, pass.Result)
 	}
 }
 
@@ -54,8 +54,12 @@ func troubleOf(pass Pass) string {
 	case errors.As(pass.Err, &pgErr):
 		return pgErr.Code
 	}
-	return pass.Err.Error()
+	return figures().ReplaceAllString(pass.Err.Error(), "#")
 }
+
+// figures matches what may differ each time in the text of one error: numbers,
+// and the keys made of them.
+var figures = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\da-fA-F-]*\d[\da-fA-F-]*`) })
 
 func (d *diary) writeTrouble(ctx context.Context, logger *slog.Logger, pass Pass) {
 	switch {
@@ -70,19 +74,34 @@ func (d *diary) writeTrouble(ctx context.Context, logger *slog.Logger, pass Pass
 	}
 }
 
+// toll is how many jobs a drain had turned away, and the first of them.
+type toll struct {
+	count int
+	first Failure
+}
+
+func (t *toll) add(result *ApplyResult) {
+	if result == nil || result.FailedCount == 0 {
+		return
+	}
+	if t.count == 0 {
+		t.first = result.Failures[0]
+	}
+	t.count += result.FailedCount
+}
+
 // writeFailures logs how many jobs were turned away, and the first of them.
-func (d *diary) writeFailures(ctx context.Context, logger *slog.Logger, result *ApplyResult) {
-	first := result.Failures[0]
-	failures := fmt.Sprint(result.FailedCount, first.JobID, first.SQLState)
-	if failures == d.failures {
+func (d *diary) writeFailures(ctx context.Context, logger *slog.Logger, t toll) {
+	failures := fmt.Sprint(t.count, t.first.JobID, t.first.SQLState)
+	if t.count == 0 || failures == d.failures {
 		return
 	}
 	d.failures = failures
 	logger.LogAttrs(ctx, slog.LevelWarn, "jobs turned away",
-		slog.Int("failed_count", result.FailedCount),
-		slog.String("job_id", first.JobID),
-		slog.String("sqlstate", first.SQLState),
-		slog.String("reason", reason(first)),
+		slog.Int("failed_count", t.count),
+		slog.String("job_id", t.first.JobID),
+		slog.String("sqlstate", t.first.SQLState),
+		slog.String("reason", reason(t.first)),
 	)
 }
 

@@ -24,6 +24,14 @@ func (r *Reaper) DryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	if err := checkLimit(limit); err != nil {
 		return nil, err
 	}
+	result, err := r.dryRun(ctx, limit)
+	if isConflict(err) && !r.nested { // the table was altered under a prepared statement
+		return r.dryRun(ctx, limit)
+	}
+	return result, err
+}
+
+func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	tx, err := r.begin(ctx, pgx.ReadOnly)
 	if err != nil {
 		return nil, err

@@ -87,8 +87,8 @@ func (m *move) call(ctx context.Context) error {
 // have done so already; what is leased after that was turned away.
 func (m *move) queueClose(batch *pgx.Batch) {
 	keys := ids(m.jobs)
-	batch.Queue(m.sql.close, keys, FinalErrorReaped)
-	batch.Queue(m.sql.unclosed, keys).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(m.sql.close, m.grace(), FinalErrorReaped, keys)
+	batch.Queue(m.sql.unclosed, m.grace(), keys).Query(func(rows pgx.Rows) (err error) {
 		m.unclosed, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})
@@ -128,6 +128,9 @@ func assign(receipts []deadletter.Receipt, jobs []*claimed) error {
 		receipt, ok := byID[job.ID]
 		if !ok {
 			return fmt.Errorf("%w: none for job %q", ErrReceipts, job.ID)
+		}
+		if !receipt.Valid() {
+			return fmt.Errorf("%w: the document for job %q is no JSON object", ErrReceipts, job.ID)
 		}
 		if receipt.Refused {
 			refused = append(refused, &Failure{JobID: job.ID, Error: "the mover refused: " + receipt.Reason})

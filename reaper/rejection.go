@@ -1,6 +1,7 @@
 package reaper
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,37 +38,57 @@ type hookError struct{ err error }
 func (e *hookError) Error() string { return fmt.Sprintf("reaper: OnApply: %v", e.err) }
 func (e *hookError) Unwrap() error { return e.err }
 
-// isConflict reports a serialization failure or a deadlock: the server has
-// rolled back, and the same may go through next time.
-func isConflict(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && (pgErr.Code == "40001" || pgErr.Code == "40P01")
+// sourceError is an error of a source of the caller's own.
+type sourceError struct{ err error }
+
+func (e *sourceError) Error() string { return fmt.Sprintf("reaper: read gates: %v", e.err) }
+func (e *sourceError) Unwrap() error { return e.err }
+
+// settleError is an error that came while jobs were settled, or, from a deferred
+// constraint, at the commit.
+type settleError struct {
+	err      error
+	atCommit bool
 }
 
-// concernsRows reports whether an error may be due to some rows of the batch, so
-// that the others could be settled without them.
-func concernsRows(err error) bool {
+func (e *settleError) Error() string { return e.err.Error() }
+func (e *settleError) Unwrap() error { return e.err }
+
+// isConflict reports a serialization failure, a deadlock, or a prepared statement
+// that a change of the table made void: the same may go through next time.
+func isConflict(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) &&
+		(pgErr.Code == "40001" || pgErr.Code == "40P01" || pgErr.Routine == "RevalidateCachedQuery")
+}
+
+// mayBlameRows reports whether an error that came while jobs were settled may be
+// due to some of them, so that the others could be settled without them.
+func mayBlameRows(ctx context.Context, err error) bool {
 	var hook *hookError
-	if errors.As(err, &hook) || errors.Is(err, deadletter.ErrUnavailable) {
+	if ctx.Err() != nil || errors.As(err, &hook) || errors.Is(err, deadletter.ErrUnavailable) {
 		return false
 	}
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
-		return !slices.Contains(beyondRows(), class(pgErr.Code))
+		return isError(pgErr) && pgErr.Code != readOnly
 	}
 	var away *turnedAwayError
 	var mover *moverError
 	return errors.As(err, &away) || errors.As(err, &mover)
 }
 
-// beyondRows returns the classes of SQLSTATE that no single row is to blame for,
-// from the appendix "PostgreSQL Error Codes" of the manual. All others, those
-// that users make up for their triggers among them, may be a row's.
-func beyondRows() []string {
-	return []string{
+// mayBlameAll reports whether an error is of a class that is mostly due to no row
+// at all, but to privileges, missing objects, resources, cancellation. A trigger
+// or a policy can raise it for one row all the same, so it is only believed when
+// no job goes through. The classes are from the appendix "PostgreSQL Error Codes"
+// of the manual.
+func mayBlameAll(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && slices.Contains([]string{
 		"08", // connection exception
 		"0A", // feature not supported
-		"25", // invalid transaction state, as in a read-only transaction
+		"25", // invalid transaction state
 		"26", // invalid SQL statement name
 		"28", // invalid authorization
 		"3D", // invalid catalog name
@@ -76,14 +97,26 @@ func beyondRows() []string {
 		"42", // syntax error or access rule violation: privileges, missing objects
 		"53", // insufficient resources: disk full
 		"55", // object not in prerequisite state: lock not available
-		"57", // operator intervention: shutdown, cancellation
+		"57", // operator intervention: cancellation
 		"58", // system error
 		"F0", // configuration file error
 		"XX", // internal error
-	}
+	}, class(pgErr.Code))
 }
 
 func class(sqlState string) string { return sqlState[:min(2, len(sqlState))] }
+
+// readOnly is read_only_sql_transaction.
+const readOnly = "25006"
+
+// typed marks the errors that have a sentinel of the library's.
+func typed(err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == readOnly {
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return err
+}
 
 // without marks the failures and returns the other jobs.
 func without(jobs []*claimed, failures []*Failure) []*claimed {
@@ -106,13 +139,4 @@ func failureOf(job *claimed, err error) *Failure {
 		return &Failure{JobID: job.ID, SQLState: pgErr.Code, Error: pgErr.Message}
 	}
 	return &Failure{JobID: job.ID, Error: err.Error()}
-}
-
-// typed marks the errors that have a sentinel of the library's.
-func typed(err error) error {
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == "25006" { // read_only_sql_transaction
-		return fmt.Errorf("%w: %w", ErrReadOnly, err)
-	}
-	return err
 }

@@ -50,8 +50,6 @@ type Pass struct {
 	Result *ApplyResult  // nil after an error; empty after a look that found nothing new
 	Err    error         // errors are retried, whatever they are
 	Took   time.Duration // by the process's clock
-
-	looked bool // it only looked
 }
 
 // Defaults of RunConfig.

@@ -50,7 +50,7 @@ func (r *runner) Look(ctx context.Context, all bool) (loop.Sight, error) {
 	row, err := r.look(ctx)
 	if err != nil {
 		err = fmt.Errorf("reaper: look for stale leases: %w", err)
-		r.report(ctx, Pass{Err: err, Took: time.Since(began), looked: true})
+		r.looked(ctx, Pass{Err: err, Took: time.Since(began)})
 		return loop.Sight{}, err
 	}
 	r.sight = row.staleBefore
@@ -66,7 +66,7 @@ func (r *runner) Look(ctx context.Context, all bool) (loop.Sight, error) {
 	if !sight.Stale {
 		r.seen = r.sight
 		nothing := &ApplyResult{Actor: r.actor, Actions: []Action{}}
-		r.report(ctx, Pass{Result: nothing, Took: time.Since(began), looked: true})
+		r.looked(ctx, Pass{Result: nothing, Took: time.Since(began)})
 	}
 	return sight, nil
 }
@@ -101,43 +101,55 @@ func (r *runner) Reap(ctx context.Context) (refused bool, err error) {
 	if !r.seen.IsZero() { // a lease that ended at that very instant was not stale yet
 		o.behind.leaseUntil = pgtype.Timestamptz{Time: r.seen.Add(-time.Microsecond), Valid: true}
 	}
+	var last Pass
+	var failed toll
 	began := time.Now()
 	err = r.drain(ctx, o, func(result *ApplyResult, err error) {
-		refused = err == nil && result.Refused
-		r.report(ctx, Pass{Result: result, Err: err, Took: time.Since(began)})
+		last = Pass{Result: result, Err: err, Took: time.Since(began)}
+		failed.add(result)
+		r.onPass(ctx, last)
 		began = time.Now()
 	})
+	r.diary.write(ctx, r.logger(), last, false)
+	r.diary.writeFailures(ctx, r.logger(), failed)
 	if err != nil {
 		return false, err
 	}
 	r.first = false
-	if !refused {
+	if !last.Result.Refused {
 		r.seen = r.sight
 	}
-	return refused, nil
+	return last.Result.Refused, nil
 }
 
 // Settling says in the log why nothing is reaped for a while.
 func (r *runner) Settling(ctx context.Context, wait time.Duration) {
-	r.diary.settling(ctx, r.Reaper.cfg.Logger, wait)
+	r.diary.settling(ctx, r.logger(), wait)
 }
 
 // Unreachable tells an error of the connection from others.
 func (*runner) Unreachable(err error) bool { return unreachable(err) }
 
-// report writes the diary and calls OnPass.
-func (r *runner) report(ctx context.Context, pass Pass) {
-	logger := r.Reaper.cfg.Logger
-	r.diary.write(ctx, logger, pass)
+// looked reports a look that found nothing new, or an error.
+func (r *runner) looked(ctx context.Context, pass Pass) {
+	r.diary.write(ctx, r.logger(), pass, true)
+	r.onPass(ctx, pass)
+}
+
+// onPass calls OnPass, if there is one.
+func (r *runner) onPass(ctx context.Context, pass Pass) {
 	if r.cfg.OnPass == nil {
 		return
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			logger.LogAttrs(ctx, slog.LevelError, "on_pass panicked", slog.Any("panic", p))
-		}
-	}()
-	r.cfg.OnPass(ctx, pass)
+	err := guarded("on_pass", func() error {
+		r.cfg.OnPass(ctx, pass)
+		return nil
+	})
+	if err != nil {
+		r.logger().LogAttrs(ctx, slog.LevelError, "on_pass panicked", slog.Any("err", err))
+	}
 }
+
+func (r *runner) logger() *slog.Logger { return r.Reaper.cfg.Logger }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

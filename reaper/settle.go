@@ -10,26 +10,30 @@ import (
 // pass is the transaction of one apply and the jobs that it has claimed.
 type pass struct {
 	*Reaper
-	tx    pgx.Tx
-	actor string
-	jobs  []*claimed
+	tx pgx.Tx
+	order
+	jobs []*claimed
+
+	through bool // a job of the kind that is being settled went through
 }
 
 // settle gives every job its due: all at once, or with care when that was tried
 // and some were turned away.
-func (p *pass) settle(ctx context.Context, careful bool) error {
+func (p *pass) settle(ctx context.Context) error {
 	var resets, moves []*claimed
 	for _, job := range p.jobs {
-		if job.spent {
+		switch {
+		case job.failure != nil:
+		case job.spent:
 			moves = append(moves, job)
-		} else {
+		default:
 			resets = append(resets, job)
 		}
 	}
-	if careful {
-		return p.settleEach(ctx, resets, moves)
+	if p.care == swift {
+		return p.settleAll(ctx, resets, moves)
 	}
-	return p.settleAll(ctx, resets, moves)
+	return p.settleEach(ctx, resets, moves)
 }
 
 // settleAll settles jobs in one exchange, or in three when the mover cannot be

@@ -8,9 +8,10 @@ package reaper
 // the type of the key column, whatever that is.
 
 // stale is the condition of a stale lease, by the clock of the database at the
-// start of the transaction. Every statement that uses it has the grace, in
+// start of the transaction. A job without a key is nobody's: nothing could say
+// which one is meant. Every statement that uses it has the grace, in
 // microseconds, as its $1.
-const stale = `q.{state} = {leased} and q.{lease_until} is not null
+const stale = `q.{state} = {leased} and q.{job_id} is not null and q.{lease_until} is not null
     and q.{lease_until} < now() - $1::bigint * interval '1 microsecond'`
 
 // sqlDryRun counts the stale leases and reads the oldest of them, in one
@@ -62,7 +63,12 @@ select now() as now,
   q.{lease_owner}::text as owner,
   q.{lease_until} as lease_until,
   coalesce(q.{attempts}, 0)::bigint as attempts,
-  coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts
+  coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts,
+  case pg_typeof(q.{attempts})
+    when 'smallint'::regtype then 32767
+    when 'integer'::regtype then 2147483647
+    else 9223372036854775807
+  end as most_attempts
 from {queue} q
 where ` + stale + `
   and q.{lease_until} >= coalesce($3::timestamptz, '-infinity')
@@ -82,7 +88,7 @@ from (
   select
   from {queue} q
   where ` + stale + `
-  limit $2::bigint + 1
+  limit least($2::bigint, 9223372036854775806) + 1
 ) s`
 
 // sqlLook reads what a loop needs to know before it reaps or sleeps: whether a
@@ -113,7 +119,8 @@ select
   (extract(epoch from now() - pg_postmaster_start_time()) * 1000000)::bigint as uptime_micros`
 
 // sqlReset gives claimed jobs back to the queue and returns the place in the
-// batch of each row it changed. The claim holds their locks; the condition is
+// batch of each row it changed, NULL for one that a trigger kept leased. The
+// claim holds their locks; the condition is
 // repeated all the same. Served by the queue's key.
 //
 //	$1 grace       bigint, microseconds
@@ -136,11 +143,11 @@ from unnest(
 where q.{job_id} = u.job_id
   and ` + stale + `
   and $2::text is not null
-returning u.n`
+returning case when q.{state} <> {leased} then u.n end`
 
 // sqlBump counts the failed try of claimed jobs whose attempts are spent, and
-// returns the place in the batch of each row it changed. Served by the queue's
-// key.
+// returns the place in the batch of each row it changed, NULL for one whose
+// attempts a trigger kept. Served by the queue's key.
 //
 //	$1 grace     bigint, microseconds
 //	$2 job ids   array of the key's type
@@ -154,28 +161,31 @@ from unnest(
 ) with ordinality as u(job_id, attempts, n)
 where q.{job_id} = u.job_id
   and ` + stale + `
-returning u.n`
+returning case when q.{attempts} = u.attempts then u.n end`
 
-// sqlClose takes moved jobs out of the queue, unless their mover did. Served by
-// the queue's key.
+// sqlClose takes moved jobs out of the queue, unless their mover did. The
+// condition keeps it from a live job of the same id, in a queue whose ids are not
+// unique. Served by the queue's key.
 //
-//	$1 job ids     array of the key's type
+//	$1 grace       bigint, microseconds
 //	$2 last error  text; the condition uses it for queues that do not store it
+//	$3 job ids     array of the key's type
 const sqlClose = `-- reaper.close
 update {queue} q
 set {state} = {dead_letter},
   {lease_owner} = null,
   {lease_until} = null{set_error}
-where q.{job_id} = any($1)
-  and q.{state} = {leased}
+where q.{job_id} = any($3)
+  and ` + stale + `
   and $2::text is not null`
 
 // sqlUnclosed reads which of the moved jobs are leased still: a trigger turned
 // the close away. Served by the queue's key.
 //
-//	$1 job ids  array of the key's type
+//	$1 grace    bigint, microseconds
+//	$2 job ids  array of the key's type
 const sqlUnclosed = `-- reaper.unclosed
 select q.{job_id}::text
 from {queue} q
-where q.{job_id} = any($1)
-  and q.{state} = {leased}`
+where q.{job_id} = any($2)
+  and ` + stale

@@ -15,11 +15,14 @@ func newTally(jobs []*claimed) *tally {
 	return &tally{jobs: jobs, seen: make([]bool, len(jobs))}
 }
 
-// read takes the places in the batch, counted from 1, that an update returns.
+// read takes the places in the batch, counted from 1, that an update returns, and
+// NULL for rows that are not as it wrote them.
 func (t *tally) read(rows pgx.Rows) error {
-	var n int64
+	var n *int64
 	_, err := pgx.ForEachRow(rows, []any{&n}, func() error {
-		t.seen[n-1] = true
+		if n != nil {
+			t.seen[*n-1] = true
+		}
 		return nil
 	})
 	return err

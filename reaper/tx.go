@@ -47,7 +47,10 @@ func rollback(ctx context.Context, tx pgx.Tx) {
 
 // commit ends the transaction, or the savepoint in the caller's.
 func (r *Reaper) commit(ctx context.Context, tx pgx.Tx) error {
-	err := tx.Commit(ctx)
+	err := errTxFailed
+	if tx.Conn().PgConn().TxStatus() != 'E' { // else the rollback is still to come, which a caller's transaction needs
+		err = tx.Commit(ctx)
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -57,6 +60,10 @@ func (r *Reaper) commit(ctx context.Context, tx pgx.Tx) error {
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
+// errTxFailed is the error of a commit in a transaction whose error the caller's
+// code did not tell of.
+var errTxFailed = errors.New("the transaction has failed before, and the error was swallowed")
+
 // surelyFailed tells a commit that did not happen from one that may have. A
 // FATAL error proves nothing: a backend that is ended just after its commit
 // reports one too.
@@ -65,7 +72,7 @@ func surelyFailed(err error) bool {
 	if errors.As(err, &pgErr) {
 		return isError(pgErr)
 	}
-	return errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, pgx.ErrTxClosed) || pgconn.SafeToRetry(err)
+	return errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, errTxFailed) || pgconn.SafeToRetry(err)
 }
 
 // isError tells an error that leaves the connection usable from a FATAL one. The

@@ -18,7 +18,8 @@ func unreachable(err error) bool {
 	}
 	var hook *hookError
 	var mover *moverError
-	if errors.As(err, &hook) || errors.As(err, &mover) {
+	var source *sourceError
+	if errors.As(err, &hook) || errors.As(err, &mover) || errors.As(err, &source) {
 		return false
 	}
 	return errors.Is(err, ErrOutcomeUnknown) || pgconn.SafeToRetry(err) || isBroken(err)

@@ -113,7 +113,7 @@ func (l *loop) settle(sight Sight) time.Duration {
 		return l.Settle
 	}
 	if first {
-		return l.Settle - sight.Uptime
+		return l.Settle - max(sight.Uptime, 0) // a clock that was set back makes it negative
 	}
 	return 0
 }

@@ -49,6 +49,19 @@ func TestALoopSettlesAfterAnOutage(t *testing.T) {
 	}
 }
 
+// A clock that was set back makes a server start in the future; nobody waits for
+// that.
+func TestALoopSettlesNoLongerThanItIsTold(t *testing.T) {
+	t.Parallel()
+
+	unborn := stale()
+	unborn.Uptime = -time.Hour
+	log := play(t, &script{looks: []look{{sight: unborn}}}, config, 45*time.Second)
+
+	require.Equal(t, []string{"look", "settle", "look", "reap"}, whats(log)[:4])
+	require.Equal(t, config.Settle, log[2].at)
+}
+
 // A reaper that starts together with the database has not seen the outage, and
 // must give the workers their time all the same: what is left of it.
 func TestALoopSettlesWithAYoungServer(t *testing.T) {
