@@ -187,40 +187,6 @@ func TestAttemptsStandStillAtTheEdgeOfTheirType(t *testing.T) {
 	}
 }
 
-// A hook that swallows its error has failed the transaction; the caller's must be
-// usable again all the same.
-func TestASwallowedErrorDoesNotSpoilTheCallersTransaction(t *testing.T) {
-	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
-	tx := begin(t, pool)
-	swallow := func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
-		_, _ = tx.Exec(ctx, `select from no_such_table`)
-		return nil
-	}
-
-	for _, db := range []reaper.DB{tx, pool} {
-		_, err := newReaper(t, db, reaper.Config{OnApply: swallow}).Apply(t.Context(), actor, 10)
-		require.Error(t, err)
-		require.NotErrorIs(t, err, reaper.ErrOutcomeUnknown)
-	}
-	require.Equal(t, map[string]int{"leased": 1}, states(t, tx))
-}
-
-// A hook that commits the transaction itself: what was done was done, and "nothing
-// has changed" would be a lie.
-func TestAHookThatCommitsMakesTheOutcomeUnknown(t *testing.T) {
-	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
-
-	_, err := newReaper(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
-		return tx.Commit(ctx)
-	}}).Apply(t.Context(), actor, 10)
-
-	require.ErrorIs(t, err, reaper.ErrOutcomeUnknown)
-}
-
 // A receipt that is no JSON object could never be read back from the result.
 func TestAReceiptMustBeAnObject(t *testing.T) {
 	t.Parallel()

@@ -136,3 +136,37 @@ func TestALogRecordForAnApplyThatChangedSomething(t *testing.T) {
 	require.Contains(t, log.String(), `level=INFO msg="reaped stale leases" actor=test-reaper reset_count=2 dead_letter_count=0`)
 	require.NotContains(t, log.String(), "4111")
 }
+
+// A hook that swallows its error has failed the transaction; the caller's must be
+// usable again all the same.
+func TestASwallowedErrorDoesNotSpoilTheCallersTransaction(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "kind", 1, 0, 5)
+	tx := begin(t, pool)
+	swallow := func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
+		_, _ = tx.Exec(ctx, `select from no_such_table`)
+		return nil
+	}
+
+	for _, db := range []reaper.DB{tx, pool} {
+		_, err := newReaper(t, db, reaper.Config{OnApply: swallow}).Apply(t.Context(), actor, 10)
+		require.Error(t, err)
+		require.NotErrorIs(t, err, reaper.ErrOutcomeUnknown)
+	}
+	require.Equal(t, map[string]int{"leased": 1}, states(t, tx))
+}
+
+// A hook that commits the transaction itself: what was done was done, and "nothing
+// has changed" would be a lie.
+func TestAHookThatCommitsMakesTheOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "kind", 1, 0, 5)
+
+	_, err := newReaper(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
+		return tx.Commit(ctx)
+	}}).Apply(t.Context(), actor, 10)
+
+	require.ErrorIs(t, err, reaper.ErrOutcomeUnknown)
+}
