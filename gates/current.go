@@ -2,7 +2,6 @@ package gates
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
@@ -44,21 +43,29 @@ select k.key,
 from unnest($1::text[]) as k(key)`
 
 // Read reads what is set of keys.
-func (CurrentSetting) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
-	var rows []struct {
-		Key             string
-		Session, Stored *string
-	}
-	if err := pgxscan.Select(ctx, tx, &rows, sqlCurrent, keys); err != nil {
-		return nil, fmt.Errorf("gates: read current settings: %w", err)
-	}
-	values := Values{}
-	for _, row := range rows {
-		if value := strictest(row.Key, row.Session, row.Stored); value != nil {
-			values[row.Key] = *value
+func (c CurrentSetting) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
+	return send(ctx, tx, c, keys, false)
+}
+
+// Queue queues the statement of Read. There is no fence to ask for.
+func (CurrentSetting) Queue(b *pgx.Batch, keys []string, _ bool) func() (Values, error) {
+	var rows []currentRow
+	b.Queue(sqlCurrent, keys).Query(func(found pgx.Rows) error { return pgxscan.ScanAll(&rows, found) })
+	return func() (Values, error) {
+		values := Values{}
+		for _, row := range rows {
+			if value := strictest(row.Key, row.Session, row.Stored); value != nil {
+				values[row.Key] = *value
+			}
 		}
+		return values, nil
 	}
-	return values, nil
+}
+
+// currentRow is a row of sqlCurrent.
+type currentRow struct {
+	Key             string
+	Session, Stored *string
 }
 
 // strictest returns the one of two values that keeps a gate closed, if one does.

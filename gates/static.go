@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-var _ Source = Static{}
+var _ Pipeliner = Static{}
 
 // Static is a [Source] with fixed answers, for tests and for services whose
 // configuration decides at start-up. Its zero value is closed at the first gate.
@@ -17,6 +17,11 @@ type Static struct {
 	SubstrateEnabled bool
 	ReaperEnabled    bool
 	DryRunOnly       bool
+}
+
+// Queue queues nothing and returns what Read does.
+func (s Static) Queue(*pgx.Batch, []string, bool) func() (Values, error) {
+	return func() (Values, error) { return s.Read(context.Background(), nil, nil) }
 }
 
 // Read returns the three fixed answers. It does not touch tx.

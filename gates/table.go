@@ -42,26 +42,30 @@ for share of c`
 // Peek reads like Read, and locks nothing. So it needs SELECT alone and works in
 // a read-only transaction, but what it reads is no fence.
 func (t Table) Peek(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
-	return t.read(ctx, tx, sqlPeek, keys)
+	return send(ctx, tx, t, keys, false)
 }
 
 // Read reads what is set of keys. A key with two rows is a [*ValueError] with the
 // first one's value.
 func (t Table) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
-	return t.read(ctx, tx, sqlRead, keys)
+	return send(ctx, tx, t, keys, true)
 }
 
-func (t Table) read(ctx context.Context, tx pgx.Tx, sql string, keys []string) (Values, error) {
+// Queue queues the statement of Read, or of Peek when there is to be no fence.
+func (t Table) Queue(b *pgx.Batch, keys []string, fence bool) func() (Values, error) {
 	name, err := t.quoted()
 	if err != nil {
-		return nil, err
+		return func() (Values, error) { return nil, err }
+	}
+	sql := sqlPeek
+	if fence {
+		sql = sqlRead
 	}
 	var rows []setting
-	err = pgxscan.Select(ctx, tx, &rows, strings.Replace(sql, "{table}", name, 1), keys)
-	if err != nil {
-		return nil, fmt.Errorf("gates: read %s: %w", name, err)
-	}
-	return valuesOf(rows)
+	b.Queue(strings.Replace(sql, "{table}", name, 1), keys).Query(func(found pgx.Rows) error {
+		return pgxscan.ScanAll(&rows, found)
+	})
+	return func() (Values, error) { return valuesOf(rows) }
 }
 
 // setting is a row of sqlRead.

@@ -105,6 +105,11 @@ func (r *Reaper) readGates(ctx context.Context, tx pgx.Tx) (baseSec int64, reaso
 	if err != nil {
 		return 0, "", &sourceError{err}
 	}
+	return judge(values)
+}
+
+// judge returns the backoff base in seconds, or the reason for a refusal.
+func judge(values gates.Values) (baseSec int64, reason string, err error) {
 	if reason, err = values.Closed(); err != nil || reason != "" {
 		return 0, reason, err
 	}

@@ -60,33 +60,26 @@ func (e *settleError) care() care {
 
 // attempt is one transaction of an apply.
 func (r *Reaper) attempt(ctx context.Context, o order) (*ApplyResult, []*claimed, error) {
-	tx, err := r.begin(ctx, "")
+	op, err := r.open(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer rollback(ctx, tx)
+	defer rollback(ctx, op.tx)
 
-	baseSec, reason, err := r.ask(ctx, tx)
-	if err != nil {
-		return nil, nil, err
+	r.refused.Store(op.reason != "")
+	if op.reason != "" {
+		return refusal(op.reason), nil, nil
 	}
-	if reason != "" {
-		return refusal(reason), nil, nil
-	}
-	jobs, err := r.claim(ctx, tx, o, baseSec)
-	if err != nil {
-		return nil, nil, err
-	}
-	p := &pass{Reaper: r, tx: tx, order: o, jobs: jobs}
+	p := &pass{Reaper: r, tx: op.tx, order: o, jobs: op.jobs}
 	if err := p.settle(ctx); err != nil {
 		return nil, nil, &settleError{err: err}
 	}
 	result := p.result()
-	if err := r.onApply(ctx, tx, result); err != nil {
+	if err := r.onApply(ctx, op.tx, result); err != nil {
 		return nil, nil, err
 	}
-	if err := r.commit(ctx, tx); err != nil {
+	if err := r.commit(ctx, op.tx); err != nil {
 		return nil, nil, &settleError{err: err, atCommit: true}
 	}
-	return result, jobs, nil
+	return result, op.jobs, nil
 }

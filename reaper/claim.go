@@ -51,15 +51,24 @@ type place struct {
 // what is due to each.
 func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, o order, baseSec int64) ([]*claimed, error) {
 	var rows []claimRow
-	found, err := tx.Query(ctx, r.sql.claim, r.grace(), int64(o.limit), o.behind.leaseUntil, o.behind.id)
-	if err == nil {
-		err = scanLeases(&rows, found)
-	}
-	if err != nil {
+	batch := &pgx.Batch{}
+	r.queueClaim(batch, o, &rows)
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("reaper: claim stale leases: %w", err)
 	}
+	return r.decideAll(rows, baseSec)
+}
+
+// queueClaim queues the claim's statement, whose rows are read into rows.
+func (r *Reaper) queueClaim(batch *pgx.Batch, o order, rows *[]claimRow) {
+	batch.Queue(r.sql.claim, r.grace(), int64(o.limit), o.behind.leaseUntil, o.behind.id).
+		Query(func(found pgx.Rows) error { return scanLeases(rows, found) })
+}
+
+// decideAll decides what is due to each job.
+func (r *Reaper) decideAll(rows []claimRow, baseSec int64) ([]*claimed, error) {
 	jobs := make([]*claimed, len(rows))
-	err = guarded("reaper: backoff policy", func() error {
+	err := guarded("reaper: backoff policy", func() error {
 		for i, row := range rows {
 			jobs[i] = r.decide(row, baseSec)
 		}

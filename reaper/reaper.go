@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,6 +16,10 @@ type Reaper struct {
 	cfg    Config
 	sql    statements
 	queue  deadletter.Queue
+
+	// refused is set when the last apply was: the next one then asks the gates
+	// before it claims.
+	refused atomic.Bool
 }
 
 // New makes a Reaper. It does no I/O, so a table that does not exist shows at
