@@ -2,8 +2,10 @@ package gates_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -147,4 +149,11 @@ func TestGateTellsOfOneGate(t *testing.T) {
 	_, err := gates.Values{gates.ReaperEnabled: "?"}.Gate(gates.ReaperEnabled)
 	var invalid *gates.ValueError
 	require.ErrorAs(t, err, &invalid)
+}
+
+func ExampleTable() {
+	source := gates.Table{Name: pgx.Identifier{"ops", "settings"}}
+	fmt.Println(source.Validate())
+	// Output:
+	// <nil>
 }

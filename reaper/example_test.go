@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -101,4 +102,66 @@ func ExampleNew() {
 	})
 	// Output:
 	// <nil>
+}
+
+func ExampleReaper_Verify() {
+	withQueue(func(ctx context.Context, pool *pgxpool.Pool) {
+		if _, err := pool.Exec(ctx, `drop index job_queue_lease_until_idx`); err != nil {
+			log.Fatal(err)
+		}
+		r, err := reaper.New(pool, reaper.Config{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		report, err := r.Verify(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Print(report)
+	})
+	// Output:
+	// warning index_missing: "job_queue"."lease_until"
+	//     No index serves the claim, so every pass reads the whole queue.
+	//     > create index concurrently on "job_queue" ("lease_until") where "state" = 'leased'
+}
+
+func ExampleReaper_Drain() {
+	withQueue(func(ctx context.Context, pool *pgxpool.Pool) {
+		r, err := reaper.New(pool, reaper.Config{
+			Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true},
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		result, err := r.Drain(ctx, "billing-reaper", 1)
+		if err != nil {
+			log.Print("before the error: ", result.ResetCount, " reset")
+		}
+		fmt.Println(result.Batches, "batches,", result.ResetCount, "reset,", result.DeadLetterCount, "moved")
+	})
+	// Output:
+	// 2 batches, 1 reset, 1 moved
+}
+
+func ExampleReaper_Run() {
+	withQueue(func(ctx context.Context, pool *pgxpool.Pool) {
+		ctx, stop := context.WithCancel(ctx)
+		r, err := reaper.New(pool, reaper.Config{
+			Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true},
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		err = r.Run(ctx, "billing-reaper", reaper.RunConfig{
+			Settle: time.Nanosecond, // this server has just started, and nobody is running jobs
+			OnPass: func(_ context.Context, pass reaper.Pass) {
+				fmt.Println(pass.Result.ResetCount, "reset,", pass.Result.DeadLetterCount, "moved")
+				stop() // a service would not
+			},
+		})
+		fmt.Println(err)
+	})
+	// Output:
+	// 1 reset, 1 moved
+	// context canceled
 }

@@ -14,7 +14,7 @@ const (
 // Codes of problems.
 const (
 	CodeTableMissing      = "table_missing"      // a table is not there, or not on the search path
-	CodeColumnMissing     = "column_missing"     //
+	CodeColumnMissing     = "column_missing"     // a table lacks a column
 	CodeColumnType        = "column_type"        // a column has a type that does not serve
 	CodeColumnNullable    = "column_nullable"    // attempts or max_attempts may be NULL
 	CodeColumnRequired    = "column_required"    // a dead-letter column that nobody fills
