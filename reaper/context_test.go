@@ -119,3 +119,25 @@ func TestAnEndedContextIsAnError(t *testing.T) {
 	_, err = r.DryRun(ctx, 10)
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// The apply's context ends while the caller's transaction goes on under another:
+// what the apply has written by then must not be committed with the caller's.
+func TestAContextThatEndsInACallersTransactionUndoesTheApply(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "retryable", 2, 0, 5)
+	stale(t, pool, "exhausted", 2, 4, 5)
+	tx := begin(t, pool)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newReaper(t, tx, reaper.Config{OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error {
+		cancel()
+		return nil
+	}})
+
+	_, err := r.Apply(ctx, actor, 10)
+
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, map[string]int{"leased": 4}, states(t, pool))
+	require.Zero(t, one[int](t, pool, `select count(*)::int from job_dead_letter`))
+}
