@@ -47,10 +47,7 @@ func rollback(ctx context.Context, tx pgx.Tx) {
 
 // commit ends the transaction, or the savepoint in the caller's.
 func (r *Reaper) commit(ctx context.Context, tx pgx.Tx) error {
-	err := errTxFailed
-	if tx.Conn().PgConn().TxStatus() != 'E' { // else the rollback is still to come, which a caller's transaction needs
-		err = tx.Commit(ctx)
-	}
+	err := r.tryCommit(ctx, tx)
 	switch {
 	case err == nil:
 		return nil
@@ -59,6 +56,28 @@ func (r *Reaper) commit(ctx context.Context, tx pgx.Tx) error {
 	}
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
+
+// tryCommit commits, unless that could only fail. A savepoint whose release failed
+// is closed for pgx, and would not be rolled back to: what was written would stay
+// in the caller's transaction. So it is not released when there is an error
+// already, and no end of ctx stops it halfway.
+func (r *Reaper) tryCommit(ctx context.Context, tx pgx.Tx) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	if tx.Conn().PgConn().TxStatus() == 'E' {
+		return errTxFailed
+	}
+	if r.nested {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
+		defer cancel()
+	}
+	return tx.Commit(ctx)
+}
+
+// errNotSent is the error of a commit whose context had ended before.
+var errNotSent = errors.New("not sent")
 
 // errTxFailed is the error of a commit in a transaction whose error the caller's
 // code did not tell of.
@@ -72,7 +91,8 @@ func surelyFailed(err error) bool {
 	if errors.As(err, &pgErr) {
 		return isError(pgErr)
 	}
-	return errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, errTxFailed) || pgconn.SafeToRetry(err)
+	return errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, errTxFailed) || errors.Is(err, errNotSent) ||
+		pgconn.SafeToRetry(err)
 }
 
 // isError tells an error that leaves the connection usable from a FATAL one. The
