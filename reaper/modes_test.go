@@ -87,6 +87,29 @@ func reapAlike(t *testing.T, pool *pgxpool.Pool, mover deadletter.Mover) {
 	require.Empty(t, apply(t, r, 100).Actions)
 }
 
+// Under a stricter level than it asks for, an apply would fail whenever a worker
+// was faster, and a dry run on a standby altogether. A view shows the level as
+// each job's kind.
+func TestTheIsolationLevelIsAskedFor(t *testing.T) {
+	t.Parallel()
+	admin := openQueue(t)
+	stale(t, admin, "kind", 2, 0, 5)
+	exec(t, admin, `alter table job_queue rename to jobs;
+		create view job_queue as select job_id, current_setting('transaction_isolation') as job_kind, state, attempts,
+			max_attempts, scheduled_at, lease_owner, lease_until, last_error from jobs`)
+	pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
+	})
+
+	for _, cfg := range []reaper.Config{{}, {MaxStale: 100}} { // at once, and step by step
+		r := newReaper(t, pool, cfg)
+		dryRun, err := r.DryRun(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, "read committed", dryRun.Jobs[0].JobKind)
+		require.Equal(t, "read committed", apply(t, r, 1).Actions[0].JobKind)
+	}
+}
+
 // A single connection is a DB too, and stays usable.
 func TestAConnectionIsADB(t *testing.T) {
 	t.Parallel()

@@ -133,6 +133,18 @@ func TestAClosedGateIsLoggedOncePerChange(t *testing.T) {
 	require.Equal(t, 1, log.count("reaped stale leases"))
 }
 
+// Whoever starts the service hears at once that a gate is closed, not when the
+// first worker dies.
+func TestRunMeetsAClosedGateAtItsStart(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	passes := make(chan reaper.Pass, 1000)
+	run(t, newReaper(t, pool, reaper.Config{}), quick(func(_ context.Context, p reaper.Pass) { passes <- p }))
+
+	require.True(t, (<-passes).Result.Refused)
+	require.False(t, (<-passes).Result.Refused) // an idle loop does not ask
+}
+
 // The stale job is gone because its worker came back; the gate is as closed as
 // before, and a log that says otherwise sends an operator the wrong way.
 func TestALookDoesNotTellThatAGateIsOpen(t *testing.T) {
