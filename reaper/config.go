@@ -82,6 +82,7 @@ type Config struct {
 type validator interface{ Validate() error }
 
 func (c Config) withDefaults() Config {
+	c.Queue = c.Queue.withDefaults()
 	if c.Gates == nil {
 		c.Gates = gates.Table{}
 	}

@@ -44,12 +44,37 @@ type statements struct {
 	serves, lost, leased                                        string // for Verify
 }
 
+// withDefaults names all that was left empty.
+func (t Table) withDefaults() Table {
+	if len(t.Name) == 0 {
+		t.Name = pgx.Identifier{"job_queue"}
+	}
+	c, s := t.Columns, t.States
+	t.Columns = Columns{
+		JobID:       cmp.Or(c.JobID, "job_id"),
+		JobKind:     cmp.Or(c.JobKind, "job_kind"),
+		State:       cmp.Or(c.State, "state"),
+		Attempts:    cmp.Or(c.Attempts, "attempts"),
+		MaxAttempts: cmp.Or(c.MaxAttempts, "max_attempts"),
+		ScheduledAt: cmp.Or(c.ScheduledAt, "scheduled_at"),
+		LeaseOwner:  cmp.Or(c.LeaseOwner, "lease_owner"),
+		LeaseUntil:  cmp.Or(c.LeaseUntil, "lease_until"),
+		LastError:   cmp.Or(c.LastError, "last_error"),
+	}
+	t.States = States{
+		Leased:       cmp.Or(s.Leased, "leased"),
+		RetryWaiting: cmp.Or(s.RetryWaiting, "retry_waiting"),
+		DeadLetter:   cmp.Or(s.DeadLetter, "dead_letter"),
+	}
+	return t
+}
+
 // render quotes the queue's names, once, and puts them into the statements. Its
 // error holds every fault at once.
 func (t Table) render() (statements, deadletter.Queue, error) {
 	var n names
 	queue := deadletter.Queue{
-		Table:       n.name("queue", t.Name, "job_queue"),
+		Table:       n.name("queue", t.Name),
 		JobID:       n.column("job_id", t.Columns.JobID),
 		JobKind:     n.optional("kind", "''", "q.%s", "job_kind", t.Columns.JobKind),
 		Attempts:    n.column("attempts", t.Columns.Attempts),
@@ -85,14 +110,9 @@ func (t Table) render() (statements, deadletter.Queue, error) {
 func (t Table) distinct() []error {
 	c, s := t.Columns, t.States
 	columns := []string{
-		cmp.Or(c.JobID, "job_id"), cmp.Or(c.JobKind, "job_kind"), cmp.Or(c.State, "state"),
-		cmp.Or(c.Attempts, "attempts"), cmp.Or(c.MaxAttempts, "max_attempts"), cmp.Or(c.ScheduledAt, "scheduled_at"),
-		cmp.Or(c.LeaseOwner, "lease_owner"), cmp.Or(c.LeaseUntil, "lease_until"), cmp.Or(c.LastError, "last_error"),
+		c.JobID, c.JobKind, c.State, c.Attempts, c.MaxAttempts, c.ScheduledAt, c.LeaseOwner, c.LeaseUntil, c.LastError,
 	}
-	states := []string{
-		cmp.Or(s.Leased, "leased"), cmp.Or(s.RetryWaiting, "retry_waiting"), cmp.Or(s.DeadLetter, "dead_letter"),
-	}
-	return append(twice("column", columns), twice("state", states)...)
+	return append(twice("column", columns), twice("state", []string{s.Leased, s.RetryWaiting, s.DeadLetter})...)
 }
 
 // twice reports each name that a list has twice.
@@ -115,33 +135,30 @@ type names struct {
 	faults []error
 }
 
-func (n *names) name(placeholder string, id pgx.Identifier, preset string) string {
-	if len(id) == 0 {
-		id = pgx.Identifier{preset}
-	}
+func (n *names) name(placeholder string, id pgx.Identifier) string {
 	sql, err := pgtext.Name(id)
 	return n.add(placeholder, sql, err)
 }
 
-func (n *names) column(preset, name string) string {
-	return n.name(preset, pgx.Identifier{cmp.Or(name, preset)}, preset)
+func (n *names) column(placeholder, name string) string {
+	return n.name(placeholder, pgx.Identifier{name})
 }
 
 // optional quotes the name of a column that may be missing, and adds SQL over it,
 // or what stands for it when it is.
-func (n *names) optional(placeholder, without, with, preset, name string) string {
+func (n *names) optional(placeholder, without, with, field, name string) string {
 	if name == None {
 		n.add(placeholder, without, nil)
 		return ""
 	}
-	column := n.column(preset, name)
+	column := n.column(field, name)
 	n.add(placeholder, fmt.Sprintf(with, column), nil)
 	return column
 }
 
-func (n *names) label(preset, label string) {
-	sql, err := pgtext.Label(cmp.Or(label, preset))
-	n.add(preset, sql, err)
+func (n *names) label(placeholder, label string) {
+	sql, err := pgtext.Label(label)
+	n.add(placeholder, sql, err)
 }
 
 func (n *names) add(placeholder, sql string, err error) string {

@@ -1,7 +1,6 @@
 package reaper
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,7 +35,7 @@ func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
 	if err := json.Unmarshal(plan, &nodes); err != nil {
 		return err
 	}
-	name := cmp.Or(v.cfg.Queue.Columns.LeaseUntil, "lease_until")
+	name := v.cfg.Queue.Columns.LeaseUntil
 	if scans(nodes, name) {
 		return nil
 	}
@@ -102,7 +101,7 @@ func (v *verifier) rows(ctx context.Context) error {
 	if err := v.tx.QueryRow(ctx, v.sql.lost).Scan(&kinds[0].n, &kinds[1].n, &kinds[2].n); err != nil {
 		return err
 	}
-	until := pgx.Identifier{cmp.Or(v.cfg.Queue.Columns.LeaseUntil, "lease_until")}.Sanitize()
+	until := pgx.Identifier{v.cfg.Queue.Columns.LeaseUntil}.Sanitize()
 	for _, kind := range kinds {
 		if kind.n == 0 {
 			continue

@@ -1,7 +1,6 @@
 package reaper
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ import (
 // deadLetterTable looks at the table, at its columns that nobody fills, and at
 // the privilege to copy whole rows of the queue.
 func (v *verifier) deadLetterTable(ctx context.Context, mover deadletter.Table) error {
-	queue, err := catalog.Read(ctx, v.tx, v.queueName())
+	queue, err := catalog.Read(ctx, v.tx, v.cfg.Queue.Name)
 	if err != nil {
 		return err
 	}
@@ -51,7 +50,7 @@ func (v *verifier) deadLetterTable(ctx context.Context, mover deadletter.Table) 
 // keyType is the type of the queue's key, for a statement that makes a table.
 func (v *verifier) keyType(queue *catalog.Table) string {
 	if queue != nil {
-		if column := queue.Column(cmp.Or(v.cfg.Queue.Columns.JobID, "job_id")); column != nil {
+		if column := queue.Column(v.cfg.Queue.Columns.JobID); column != nil {
 			return column.TypeSQL
 		}
 	}
@@ -100,7 +99,7 @@ func (v *verifier) moverFunction(ctx context.Context, mover deadletter.Function)
 	if len(name) == 0 {
 		name = pgx.Identifier{"fn_job_move_to_dead_letter"}
 	}
-	queue, err := catalog.Read(ctx, v.tx, v.queueName())
+	queue, err := catalog.Read(ctx, v.tx, v.cfg.Queue.Name)
 	if err != nil || queue == nil {
 		return err
 	}

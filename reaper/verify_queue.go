@@ -1,7 +1,6 @@
 package reaper
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,22 +21,22 @@ var (
 func (v *verifier) queueTable(ctx context.Context) error {
 	c := v.cfg.Queue.Columns
 	needs := []need{
-		{cmp.Or(c.JobID, "job_id"), keys, "uuid primary key default gen_random_uuid()", reads},
-		{cmp.Or(c.State, "state"), texts, "text not null default 'ready'", writes},
-		{cmp.Or(c.Attempts, "attempts"), counts, "integer not null default 0", writes},
-		{cmp.Or(c.MaxAttempts, "max_attempts"), counts, "integer not null default 5", reads},
-		{cmp.Or(c.ScheduledAt, "scheduled_at"), instants, "timestamptz not null default now()", writes},
-		{cmp.Or(c.LeaseOwner, "lease_owner"), nil, "text", writes},
-		{cmp.Or(c.LeaseUntil, "lease_until"), instants, "timestamptz", writes},
+		{c.JobID, keys, "uuid primary key default gen_random_uuid()", reads},
+		{c.State, texts, "text not null default 'ready'", writes},
+		{c.Attempts, counts, "integer not null default 0", writes},
+		{c.MaxAttempts, counts, "integer not null default 5", reads},
+		{c.ScheduledAt, instants, "timestamptz not null default now()", writes},
+		{c.LeaseOwner, nil, "text", writes},
+		{c.LeaseUntil, instants, "timestamptz", writes},
 	}
 	if c.JobKind != None {
-		needs = append(needs, need{cmp.Or(c.JobKind, "job_kind"), nil, "text not null default ''", reads})
+		needs = append(needs, need{c.JobKind, nil, "text not null default ''", reads})
 	}
 	if c.LastError != None {
-		needs = append(needs, need{cmp.Or(c.LastError, "last_error"), texts, "text", writes})
+		needs = append(needs, need{c.LastError, texts, "text", writes})
 	}
 	before := len(v.problems)
-	t, err := v.table(ctx, "queue", v.queueName(), needs)
+	t, err := v.table(ctx, "queue", v.cfg.Queue.Name, needs)
 	if err != nil || t == nil {
 		return err
 	}
@@ -51,13 +50,6 @@ func (v *verifier) queueTable(ctx context.Context) error {
 		return err
 	}
 	return v.rows(ctx)
-}
-
-func (v *verifier) queueName() pgx.Identifier {
-	if len(v.cfg.Queue.Name) == 0 {
-		return pgx.Identifier{"job_queue"}
-	}
-	return v.cfg.Queue.Name
 }
 
 // keepsFromReading reports a problem that makes any statement on the queue fail.
@@ -75,7 +67,7 @@ func keepsFromReading(p Problem) bool {
 func (v *verifier) counters(t *catalog.Table) {
 	c := v.cfg.Queue.Columns
 	for _, counter := range []struct{ name, fill string }{
-		{cmp.Or(c.Attempts, "attempts"), "0"}, {cmp.Or(c.MaxAttempts, "max_attempts"), "5"},
+		{c.Attempts, "0"}, {c.MaxAttempts, "5"},
 	} {
 		column := t.Column(counter.name)
 		if column == nil || column.NotNull {
@@ -93,13 +85,13 @@ func (v *verifier) counters(t *catalog.Table) {
 
 // states looks whether an enum has the states.
 func (v *verifier) states(t *catalog.Table) {
-	column := t.Column(cmp.Or(v.cfg.Queue.Columns.State, "state"))
+	column := t.Column(v.cfg.Queue.Columns.State)
 	if column == nil || len(column.Enum) == 0 {
 		return
 	}
 	s := v.cfg.Queue.States
 	for _, state := range []string{
-		cmp.Or(s.Leased, "leased"), cmp.Or(s.RetryWaiting, "retry_waiting"), cmp.Or(s.DeadLetter, "dead_letter"),
+		s.Leased, s.RetryWaiting, s.DeadLetter,
 	} {
 		label, err := pgtext.Label(state)
 		if err != nil || slices.Contains(column.Enum, state) {
@@ -114,7 +106,7 @@ func (v *verifier) states(t *catalog.Table) {
 }
 
 func (v *verifier) key(t *catalog.Table) {
-	id := cmp.Or(v.cfg.Queue.Columns.JobID, "job_id")
+	id := v.cfg.Queue.Columns.JobID
 	if t.Column(id) == nil || t.HasKey(id) {
 		return
 	}
