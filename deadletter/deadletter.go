@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // Mover stores jobs whose attempts are spent. Move is called inside the apply's
@@ -73,6 +75,11 @@ func (b Batch) IDs() []string {
 		ids[i] = job.ID
 	}
 	return ids
+}
+
+// array is IDs as one parameter.
+func (b Batch) array() string {
+	return pgtext.Array(len(b.Jobs), func(i int) string { return b.Jobs[i].ID })
 }
 
 // in puts the queue's names, and others as pairs of placeholder and SQL, into a

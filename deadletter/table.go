@@ -24,21 +24,40 @@ type Table struct {
 	Name pgx.Identifier
 }
 
-// sqlInsert copies queue rows, which the transaction has locked already, into
-// the dead-letter table. Served by the queue's key.
+// insertion copies queue rows, which the transaction has locked already, into the
+// dead-letter table. Served by the queue's key.
 //
 // The star in to_jsonb makes the row of q, also where a column is called q.
 //
 //	$1 job ids      array of the key's type
 //	$2 final error  text
 //	$3 actor        text
-const sqlInsert = `-- deadletter.insert
-insert into {dead_letter}
+const insertion = `insert into {dead_letter}
   (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
 select q.{job_id}, {kind}, q.{attempts}, q.{max_attempts}, $2::text, $3::text, to_jsonb(q.*)
 from {queue} q
 where q.{job_id} = any($1)
 returning job_id::text, dead_letter_id::text`
+
+const sqlInsert = `-- deadletter.insert
+` + insertion
+
+// sqlInsertStrict is sqlInsert that fails, by a division by zero, unless it has
+// stored each job once.
+//
+//	$4 job ids  text[]
+const sqlInsertStrict = `-- deadletter.insert_strict
+with stored as (
+` + insertion + `
+)
+select s.job_id, s.dead_letter_id
+from (
+  select count(*) = cardinality($4::text[])
+    and count(distinct job_id) filter (where job_id = any($4)) = cardinality($4) as each_once
+  from stored
+) c
+left join stored s on true
+where 1 / c.each_once::int = 1`
 
 // stored is one row that sqlInsert returns, and the receipt's document.
 type stored struct {
@@ -62,13 +81,22 @@ func (t Table) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, err
 
 // Queue queues the statement of Move.
 func (t Table) Queue(b *pgx.Batch, batch Batch) func() ([]Receipt, error) {
+	return t.queue(b, batch, sqlInsert, batch.array(), batch.FinalError, batch.Actor)
+}
+
+// QueueStrict queues a statement that fails where Move would refuse a job.
+func (t Table) QueueStrict(b *pgx.Batch, batch Batch) func() ([]Receipt, error) {
+	ids := batch.array()
+	return t.queue(b, batch, sqlInsertStrict, ids, batch.FinalError, batch.Actor, ids)
+}
+
+func (t Table) queue(b *pgx.Batch, batch Batch, sql string, args ...any) func() ([]Receipt, error) {
 	name, err := t.quoted()
 	if err != nil {
 		return func() ([]Receipt, error) { return nil, err }
 	}
 	var rows []stored
-	sql := batch.Queue.in(sqlInsert, "{dead_letter}", name)
-	b.Queue(sql, batch.IDs(), batch.FinalError, batch.Actor).Query(func(found pgx.Rows) error {
+	b.Queue(batch.Queue.in(sql, "{dead_letter}", name), args...).Query(func(found pgx.Rows) error {
 		return pgxscan.ScanAll(&rows, found)
 	})
 	return func() ([]Receipt, error) { return receipts(batch, rows) }

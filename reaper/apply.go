@@ -29,8 +29,8 @@ import (
 // nobody can know. A limit below 1 is [ErrLimit], an actor that is not text
 // [ErrActor], a setting that does not parse a [gates.ValueError], a standby or a
 // read-only connection [ErrReadOnly]; what else PostgreSQL says is a
-// [pgconn.PgError]. When ctx ends before the
-// commit, the transaction is rolled back; when it ends during it, that is
+// [pgconn.PgError]. When ctx ends before the exchange that commits, the
+// transaction is rolled back; when it ends during it, that is
 // [ErrOutcomeUnknown]. A panic in a source, a policy, a mover or a hook is an
 // error like any other of theirs.
 //

@@ -64,22 +64,28 @@ func (r *Reaper) attempt(ctx context.Context, o order) (*ApplyResult, []*claimed
 	if err != nil {
 		return nil, nil, err
 	}
-	defer rollback(ctx, op.tx)
+	defer op.tx.end(ctx)
 
 	r.refused.Store(op.reason != "")
 	if op.reason != "" {
 		return refusal(op.reason), nil, nil
 	}
-	p := &pass{Reaper: r, tx: op.tx, order: o, jobs: op.jobs}
+	p := &pass{Reaper: r, tx: op.tx, order: o, harvest: op.harvest}
+	if len(p.jobs) == 0 { // a commit would wait for the disk, for the gates' locks alone
+		return p.result(), nil, nil
+	}
 	if err := p.settle(ctx); err != nil {
-		return nil, nil, &settleError{err: err}
+		return nil, nil, &settleError{err: err, atCommit: p.atCommit}
 	}
 	result := p.result()
-	if err := r.onApply(ctx, op.tx, result); err != nil {
+	if p.tx.over {
+		return result, p.jobs, nil
+	}
+	if err := r.onApply(ctx, p.tx.Tx, result); err != nil {
 		return nil, nil, err
 	}
-	if err := r.commit(ctx, op.tx); err != nil {
+	if err := r.commit(ctx, p.tx); err != nil {
 		return nil, nil, &settleError{err: err, atCommit: true}
 	}
-	return result, op.jobs, nil
+	return result, p.jobs, nil
 }

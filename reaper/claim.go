@@ -3,9 +3,10 @@ package reaper
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
+	"slices"
 	"time"
 
-	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -16,28 +17,15 @@ import (
 // claimed is a job that the transaction has locked, what is due to it, and in
 // the end what became of it.
 type claimed struct {
-	claimRow
-	bumped  int  // the attempts, bumped
-	spent   bool // it moves, instead of being reset
-	receipt deadletter.Receipt
+	id, kind, owner string
+	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegInfinity has them
 
-	delaySec    int64     // of a reset
-	scheduledAt time.Time // of a reset
+	bumped   int   // the attempts, bumped
+	spent    bool  // it moves, instead of being reset
+	delaySec int64 // of a reset
 
-	failure *Failure // not nil: it is as it was
-}
-
-// claimRow is a row of sqlClaim.
-type claimRow struct {
-	Now         time.Time
-	ID          string
-	Kind        *string
-	Owner       *string
-	LeaseUntil  pgtype.Timestamptz
-	Attempts    int
-	MaxAttempts int
-
-	MostAttempts int // what the column can hold
+	receipt *deadletter.Receipt // of a move
+	failure *Failure            // not nil: it is as it was
 }
 
 // place is where a claim begins in the order of leases. Its zero value is before
@@ -49,101 +37,88 @@ type place struct {
 
 // claim locks the oldest stale leases behind a place, at most limit, and decides
 // what is due to each.
-func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, o order, baseSec int64) ([]*claimed, error) {
-	var rows []claimRow
+func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, o order, baseSec int64) (*harvest, error) {
+	h := &harvest{}
 	batch := &pgx.Batch{}
-	r.queueClaim(batch, o, &rows)
+	r.queueClaim(batch, o, h)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("reaper: claim stale leases: %w", err)
 	}
-	return r.decideAll(rows, baseSec)
+	return h, r.decideAll(h, baseSec)
 }
 
-// queueClaim queues the claim's statement, whose rows are read into rows.
-func (r *Reaper) queueClaim(batch *pgx.Batch, o order, rows *[]claimRow) {
-	batch.Queue(r.sql.claim, r.grace(), int64(o.limit), o.behind.leaseUntil, o.behind.id).
-		Query(func(found pgx.Rows) error { return scanLeases(rows, found) })
+// Settings of a transaction, for what reads the oldest leases. Where statistics
+// know of few of them, the server would sort them all, to find the oldest of a
+// million; a sort that is forbidden leaves the index, which is read no further
+// than the batch. And where they know of very many, the server would compile the
+// statement each time, which takes longer than to run it. A caller's transaction
+// keeps the caller's settings.
+const (
+	sqlNoCompiling = "set local jit = off"
+	sqlNoSort      = "set local enable_sort = off"
+	sqlSort        = "set local enable_sort to default"
+)
+
+// queueClaim queues the claim's statement, whose rows are read into h.
+func (r *Reaper) queueClaim(batch *pgx.Batch, o order, h *harvest) {
+	r.queueSettings(batch)
+	batch.Queue(r.sql.claim, r.grace(), int64(o.limit), o.behind.leaseUntil, o.behind.id).Query(h.read)
+	if !r.nested {
+		batch.Queue(sqlSort)
+	}
+}
+
+// queueSettings queues the settings of a transaction of the reaper's own.
+func (r *Reaper) queueSettings(batch *pgx.Batch) {
+	if !r.nested {
+		batch.Queue(sqlNoCompiling)
+		batch.Queue(sqlNoSort)
+	}
 }
 
 // decideAll decides what is due to each job.
-func (r *Reaper) decideAll(rows []claimRow, baseSec int64) ([]*claimed, error) {
-	jobs := make([]*claimed, len(rows))
+func (r *Reaper) decideAll(h *harvest, baseSec int64) error {
 	err := guarded("reaper: backoff policy", func() error {
-		for i, row := range rows {
-			jobs[i] = r.decide(row, baseSec)
+		for _, job := range h.jobs {
+			if !job.spent {
+				job.delaySec = backoff.Clamp(r.cfg.Backoff.DelaySec(job.bumped, baseSec))
+			}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	markTwins(jobs)
-	return jobs, nil
+	markTwins(h.jobs)
+	return err
 }
 
 // markTwins leaves alone what has an id in common: a table without a key may hold
 // such jobs, and a write by id would give one the other's due.
 func markTwins(jobs []*claimed) {
+	if !mayHoldTwins(jobs) {
+		return
+	}
 	byID := make(map[string]*claimed, len(jobs))
 	for _, job := range jobs {
-		twin, ok := byID[job.ID]
+		twin, ok := byID[job.id]
 		if !ok {
-			byID[job.ID] = job
+			byID[job.id] = job
 			continue
 		}
-		job.failure = &Failure{JobID: job.ID, Error: "another job has the same id"}
+		job.failure = &Failure{JobID: job.id, Error: "another job has the same id"}
 		twin.failure = job.failure
 	}
 }
 
-func (r *Reaper) decide(row claimRow, baseSec int64) *claimed {
-	job := &claimed{
-		claimRow: row,
-		bumped:   bump(row),
-		spent:    spent(row.Attempts, row.MaxAttempts),
+// mayHoldTwins reports whether two ids have the same hash, as two equal ones have.
+func mayHoldTwins(jobs []*claimed) bool {
+	seed, hashes := maphash.MakeSeed(), make([]uint64, len(jobs))
+	for i, job := range jobs {
+		hashes[i] = maphash.String(seed, job.id)
 	}
-	if !job.spent {
-		job.delaySec = backoff.Clamp(r.cfg.Backoff.DelaySec(job.bumped, baseSec))
-		job.scheduledAt = addSeconds(row.Now, job.delaySec)
-	}
-	return job
+	slices.Sort(hashes)
+	return len(slices.Compact(hashes)) < len(jobs)
 }
 
 // place is where a later claim begins to find what is behind this job.
-func (job *claimed) place() place { return place{job.LeaseUntil, &job.ID} }
-
-// scanLeases scans rows with a lease's end. A timestamp without a zone would be
-// taken for one in the session's zone, and live leases for stale ones.
-func scanLeases[T any](rows *[]T, found pgx.Rows) error {
-	defer found.Close()
-	if err := found.Err(); err != nil { // such rows have no fields to ask for
-		return err
-	}
-	for _, field := range found.FieldDescriptions() {
-		if field.Name == "lease_until" && field.DataTypeOID != pgtype.TimestamptzOID {
-			return ErrLeaseType
-		}
-	}
-	return pgxscan.ScanAll(rows, found)
-}
-
-// spent reports whether one more failed try uses the tries up. The sum that
-// would say it plainly overflows at the integer's edge.
-func spent(attempts, maxAttempts int) bool {
-	return attempts >= maxAttempts || attempts+1 >= maxAttempts
-}
-
-// bump counts the failed try. At the edge of their column's type attempts stand
-// still: it can hold no more, and such a job goes to the dead letters if it has a
-// maximum at all.
-func bump(row claimRow) int {
-	if row.Attempts >= row.MostAttempts {
-		return row.Attempts
-	}
-	return row.Attempts + 1
-}
-
-// addSeconds adds more seconds than a Duration can hold.
-func addSeconds(t time.Time, sec int64) time.Time {
-	return time.Unix(t.Unix()+sec, int64(t.Nanosecond())).UTC()
+func (job *claimed) place() place {
+	return place{toServer(time.UnixMicro(job.leaseUntil)), &job.id}
 }

@@ -65,6 +65,12 @@ type Config struct {
 	// maximum.
 	MaxStale int
 
+	// CountUpTo is how far a dry run counts stale leases: it stops there, and says
+	// so. The count of a million takes a hundred milliseconds or more, whatever the
+	// limit is. Too low, and operators cannot tell a crash from a disaster.
+	// Default 0: all of them.
+	CountUpTo int
+
 	// OnApply is called inside the transaction of an apply that changed
 	// something, just before the commit: for an audit row, an outbox, a NOTIFY.
 	// An error or a panic in it rolls everything back and becomes the apply's
@@ -105,6 +111,9 @@ func (c Config) validate() error {
 	}
 	if c.MaxStale < 0 {
 		faults = append(faults, fmt.Errorf("%w: MaxStale %d", ErrNegative, c.MaxStale))
+	}
+	if c.CountUpTo < 0 {
+		faults = append(faults, fmt.Errorf("%w: CountUpTo %d", ErrNegative, c.CountUpTo))
 	}
 	for _, part := range []any{c.Gates, c.DeadLetter, c.Backoff} {
 		if v, ok := part.(validator); ok {

@@ -47,16 +47,39 @@ func (c *cancelAt) strike(answered bool) {
 // transaction open, a connection lost to the pool, or half a batch.
 func TestAContextCancelledAnywhereLeavesNothingHalfDone(t *testing.T) {
 	t.Parallel()
+
+	tests := map[string]struct {
+		onApply func(context.Context, pgx.Tx, *reaper.ApplyResult) error
+		points  int
+	}{
+		"the commit travels with the writes": {nil, 2},
+		"the commit comes after a hook":      {noHook, 3},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cancelAnywhere(t, reaper.Config{OnApply: test.onApply}, test.points)
+		})
+	}
+}
+
+// noHook is a hook that does nothing, and keeps the commit from travelling with
+// the writes.
+func noHook(context.Context, pgx.Tx, *reaper.ApplyResult) error { return nil }
+
+// cancelAnywhere ends the context before and after each exchange of an apply, of
+// which there are as many as points.
+func cancelAnywhere(t *testing.T, cfg reaper.Config, points int) {
+	t.Helper()
 	admin := openQueue(t)
 	tracer := &cancelAt{}
 	pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
 		c.MaxConns = 1
 		c.ConnConfig.Tracer = tracer
 	})
-	r := newReaper(t, pool, reaper.Config{})
+	r := newReaper(t, pool, cfg)
 
-	points := statementsOf(t, admin, pool, tracer, r)
-	require.GreaterOrEqual(t, points, 3)
+	require.Equal(t, points, statementsOf(t, admin, pool, tracer, r))
 	for n := 1; n <= points; n++ {
 		for _, answered := range []bool{false, true} {
 			refill(t, admin)

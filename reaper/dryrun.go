@@ -3,15 +3,18 @@ package reaper
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
+	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // DryRun shows what an Apply with the same limit would do now: how many leases
 // are stale, and the oldest of them, at most limit, with what would become of
-// each. It asks no gate.
+// each. It asks no gate. Of a large backlog the count takes most of the time; see
+// [Config.CountUpTo].
 //
 // It cannot write: its transaction is read-only. It needs SELECT on the queue's
 // nine columns, waits for no row lock, and runs on a hot standby. Everything is
@@ -32,7 +35,7 @@ func (r *Reaper) DryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 }
 
 func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
-	tx, err := r.begin(ctx, pgx.ReadOnly)
+	tx, err := r.beginReadOnly(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,13 +44,27 @@ func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	var rows []dryRunRow
 	batch := &pgx.Batch{}
 	batch.Queue("set transaction read only") // a savepoint is not begun so
-	batch.Queue(r.sql.dryRun, r.grace(), int64(limit)).Query(func(found pgx.Rows) error {
-		return scanLeases(&rows, found)
+	r.queueSettings(batch)
+	r.queueDryRun(batch, limit).Query(func(found pgx.Rows) error {
+		defer found.Close()
+		if err := checkLeaseType(found); err != nil {
+			return err
+		}
+		return pgxscan.ScanAll(&rows, found)
 	})
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("reaper: read stale leases: %w", err)
 	}
-	return dryRunResult(rows, limit), nil
+	return dryRunResult(rows, limit, r.cfg.CountUpTo), nil
+}
+
+// queueDryRun queues the statement, which counts one more than it should, to tell
+// whether there are more.
+func (r *Reaper) queueDryRun(batch *pgx.Batch, limit int) *pgx.QueuedQuery {
+	if r.cfg.CountUpTo == 0 {
+		return batch.Queue(r.sql.dryRun, r.grace(), int64(limit))
+	}
+	return batch.Queue(r.sql.dryRunUpTo, r.grace(), int64(limit), min(int64(r.cfg.CountUpTo), math.MaxInt64-1)+1)
 }
 
 // dryRunRow is a row of sqlDryRun. Without stale leases there is one row and no
@@ -64,12 +81,15 @@ type dryRunRow struct {
 	OverdueSeconds  *int64
 }
 
-func dryRunResult(rows []dryRunRow, limit int) *DryRunResult {
+func dryRunResult(rows []dryRunRow, limit, countUpTo int) *DryRunResult {
 	result := &DryRunResult{
 		EvaluatedAt:     rows[0].EvaluatedAt.UTC(),
 		StaleLeaseCount: rows[0].StaleLeaseCount,
 		Limit:           limit,
 		Jobs:            make([]Job, 0, len(rows)),
+	}
+	if countUpTo > 0 && result.StaleLeaseCount > countUpTo {
+		result.StaleLeaseCount, result.StaleLeaseCountCapped = countUpTo, true
 	}
 	for _, row := range rows {
 		if row.JobID != nil {

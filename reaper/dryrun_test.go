@@ -2,6 +2,9 @@ package reaper_test
 
 import (
 	"context"
+	"encoding/json"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -172,4 +175,42 @@ func begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
 	return tx
+}
+
+// A dashboard that asks every few seconds, while a million leases are stale, must
+// not count them all each time, nor take the number it stopped at for the truth.
+func TestDryRunCountsUpToANumber(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "kind", 5, 0, 5)
+
+	tests := map[string]struct {
+		upTo   int
+		count  int
+		capped bool
+	}{
+		"fewer than there are":        {upTo: 4, count: 4, capped: true},
+		"as many as there are":        {upTo: 5, count: 5},
+		"more than there are":         {upTo: 6, count: 5},
+		"all of them":                 {upTo: 0, count: 5},
+		"up to the largest number":    {upTo: math.MaxInt, count: 5},
+		"fewer than are to be listed": {upTo: 1, count: 1, capped: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			result, err := newReaper(t, pool, reaper.Config{CountUpTo: test.upTo}).DryRun(t.Context(), 3)
+			require.NoError(t, err)
+			require.Equal(t, test.count, result.StaleLeaseCount)
+			require.Equal(t, test.capped, result.StaleLeaseCountCapped)
+			require.Len(t, result.Jobs, 3)
+
+			document := toJSON(t, result)
+			require.Equal(t, test.capped, strings.Contains(document, `"stale_lease_count_capped":true`), document)
+			require.Equal(t, test.capped, strings.Contains(document, "capped"), document)
+			var back reaper.DryRunResult
+			require.NoError(t, json.Unmarshal([]byte(document), &back))
+			require.Equal(t, *result, back)
+		})
+	}
 }

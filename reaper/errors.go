@@ -41,9 +41,11 @@ var (
 	ErrLeaseType = errors.New("reaper: the column of the lease's end is not a timestamptz")
 
 	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection
-	// broke, or whose context ended, during COMMIT: it happened whole or not at all, and nobody can know
-	// which. Any other error means that nothing has changed. Calling again is
-	// safe either way: what was reaped is not stale any more.
+	// broke, or whose context ended, during the exchange that commits, which also
+	// holds the last writes unless there is an OnApply or a mover in Go: it
+	// happened whole or not at all, and nobody can know which. Any other error
+	// means that nothing has changed. Calling again is safe either way: what was
+	// reaped is not stale any more.
 	ErrOutcomeUnknown = errors.New("reaper: connection broke during commit, outcome unknown")
 
 	// ErrReceipts is wrapped by the error of an apply whose mover did not

@@ -43,11 +43,15 @@ func TestNewReportsEveryFaultAtOnce(t *testing.T) {
 		Gates:      gates.Table{Name: pgx.Identifier{""}},
 		DeadLetter: deadletter.Table{Name: pgx.Identifier{"x", "y", "z"}},
 		Backoff:    backoff.Exponential{Jitter: 1.5},
+		Grace:      -1,
+		MaxStale:   -1,
+		CountUpTo:  -1,
 	})
 
 	require.ErrorIs(t, err, reaper.ErrNilDB)
 	require.ErrorIs(t, err, pgtext.ErrName)
-	require.Len(t, flatten(err), 8)
+	require.ErrorIs(t, err, reaper.ErrNegative)
+	require.Len(t, flatten(err), 11)
 }
 
 func flatten(err error) []error {

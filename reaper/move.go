@@ -21,16 +21,22 @@ type move struct {
 }
 
 // queueMove queues the move of jobs, if there are any, or the part of it that
-// comes before the mover.
-func (p *pass) queueMove(batch *pgx.Batch, jobs []*claimed) *move {
+// comes before the mover. When the commit travels along, the server itself makes
+// sure that every job was moved.
+func (p *pass) queueMove(batch *pgx.Batch, jobs []*claimed, along bool) *move {
 	m := &move{pass: p, jobs: jobs, bumped: newTally(jobs)}
 	if len(jobs) == 0 {
 		return m
 	}
 	batch.Queue(p.sql.bump, p.grace(), ids(jobs), attempts(jobs)).Query(m.bumped.read)
-	if mover, ok := p.cfg.DeadLetter.(deadletter.Pipeliner); ok {
+	if mover, ok := p.cfg.DeadLetter.(deadletter.Strict); ok && along {
+		m.receipts = mover.QueueStrict(batch, m.letters())
+		m.queueClose(batch)
+		batch.Queue(p.sql.settled, p.grace(), ids(jobs), attempts(jobs))
+	} else if mover, ok := p.cfg.DeadLetter.(deadletter.Pipeliner); ok {
 		m.receipts = mover.Queue(batch, m.letters())
 		m.queueClose(batch)
+		m.queueUnclosed(batch)
 	}
 	return m
 }
@@ -80,15 +86,19 @@ func (m *move) call(ctx context.Context) error {
 	m.receipts = func() ([]deadletter.Receipt, error) { return receipts, nil }
 	batch := &pgx.Batch{}
 	m.queueClose(batch)
+	m.queueUnclosed(batch)
 	return m.send(ctx, batch)
 }
 
 // queueClose takes the jobs out of the queue. A function in the database may
-// have done so already; what is leased after that was turned away.
+// have done so already.
 func (m *move) queueClose(batch *pgx.Batch) {
-	keys := ids(m.jobs)
-	batch.Queue(m.sql.close, m.grace(), FinalErrorReaped, keys)
-	batch.Queue(m.sql.unclosed, m.grace(), keys).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(m.sql.close, m.grace(), FinalErrorReaped, ids(m.jobs))
+}
+
+// queueUnclosed asks which jobs were turned away from being closed.
+func (m *move) queueUnclosed(batch *pgx.Batch) {
+	batch.Queue(m.sql.unclosed, m.grace(), ids(m.jobs)).Query(func(rows pgx.Rows) (err error) {
 		m.unclosed, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})
@@ -100,7 +110,7 @@ func (m *move) letters() deadletter.Batch {
 		Actor: m.actor, FinalError: FinalErrorReaped, Jobs: make([]deadletter.Job, len(m.jobs)), Queue: m.queue,
 	}
 	for i, job := range m.jobs {
-		batch.Jobs[i] = deadletter.Job{ID: job.ID, Attempts: job.bumped}
+		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: job.bumped}
 	}
 	return batch
 }
@@ -116,24 +126,24 @@ func (m *move) open() []*Failure {
 
 // assign gives each job its receipt.
 func assign(receipts []deadletter.Receipt, jobs []*claimed) error {
-	byID := make(map[string]deadletter.Receipt, len(receipts))
-	for _, receipt := range receipts {
-		byID[receipt.JobID] = receipt
+	byID := make(map[string]*deadletter.Receipt, len(receipts))
+	for i := range receipts {
+		byID[receipts[i].JobID] = &receipts[i]
 	}
 	if len(byID) != len(receipts) || len(receipts) != len(jobs) {
 		return fmt.Errorf("%w: %d for %d", ErrReceipts, len(receipts), len(jobs))
 	}
 	var refused []*Failure
 	for _, job := range jobs {
-		receipt, ok := byID[job.ID]
+		receipt, ok := byID[job.id]
 		if !ok {
-			return fmt.Errorf("%w: none for job %q", ErrReceipts, job.ID)
+			return fmt.Errorf("%w: none for job %q", ErrReceipts, job.id)
 		}
 		if !receipt.Valid() {
-			return fmt.Errorf("%w: the document for job %q is no JSON object", ErrReceipts, job.ID)
+			return fmt.Errorf("%w: the document for job %q is no JSON object", ErrReceipts, job.id)
 		}
 		if receipt.Refused {
-			refused = append(refused, &Failure{JobID: job.ID, Error: "the mover refused: " + receipt.Reason})
+			refused = append(refused, &Failure{JobID: job.id, Error: "the mover refused: " + receipt.Reason})
 		}
 		job.receipt = receipt
 	}

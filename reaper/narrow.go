@@ -142,7 +142,7 @@ func (p *pass) resetGroup(ctx context.Context, jobs []*claimed) error {
 func (p *pass) moveGroup(ctx context.Context, jobs []*claimed) error {
 	batch := &pgx.Batch{}
 	batch.Queue(sqlSavepoint)
-	m := p.queueMove(batch, jobs)
+	m := p.queueMove(batch, jobs, false)
 	if err := p.send(ctx, batch); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lease-governance/leasereaper/gates"
 )
@@ -14,25 +15,23 @@ import (
 // opening is how an attempt begins: a transaction that has read the gates, and,
 // if they are open, the jobs that it claimed.
 type opening struct {
-	tx     pgx.Tx
+	tx     *transaction
 	reason string // why it is refused
-	jobs   []*claimed
+	*harvest
 }
 
-// batchSender is what pools and connections have beyond DB. With it an apply
-// begins, reads its gates and claims in one exchange.
-type batchSender interface {
-	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+// acquirer is what pools have beyond DB.
+type acquirer interface {
+	Acquire(ctx context.Context) (*pgxpool.Conn, error)
 }
 
 // open begins an attempt. On an error there is no transaction left.
 func (r *Reaper) open(ctx context.Context, o order) (opening, error) {
-	db, sends := r.db.(batchSender)
 	source, queues := r.cfg.Gates.(gates.Pipeliner)
-	if !sends || !queues || r.nested || r.cfg.MaxStale > 0 {
+	if !r.connects() || !queues || r.cfg.MaxStale > 0 {
 		return r.openStepwise(ctx, o)
 	}
-	op, err := r.openAtOnce(ctx, db, source, o)
+	op, err := r.openAtOnce(ctx, source, o)
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && isError(pgErr) {
 		// The server's no may be to the claim, which a closed gate would have
@@ -42,26 +41,73 @@ func (r *Reaper) open(ctx context.Context, o order) (opening, error) {
 	return op, err
 }
 
+// connects reports whether an attempt can have a connection for itself. Then it
+// begins, reads its gates and claims in one exchange, and a commit may travel
+// with its last writes.
+func (r *Reaper) connects() bool {
+	switch r.db.(type) {
+	case acquirer, *pgx.Conn:
+		return true
+	}
+	return false
+}
+
+// connect returns a connection and what gives it back, and no connection where
+// there is none to be had.
+func (r *Reaper) connect(ctx context.Context) (*pgx.Conn, func(), error) {
+	switch db := r.db.(type) {
+	case *pgx.Conn:
+		return db, nil, nil
+	case acquirer:
+		conn, err := db.Acquire(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return conn.Conn(), conn.Release, nil
+	}
+	return nil, nil, nil
+}
+
+// beginAlone begins a transaction, on a connection of its own if that can be had.
+func (r *Reaper) beginAlone(ctx context.Context) (*transaction, error) {
+	if !r.connects() {
+		tx, err := r.beginTx(ctx, readCommitted)
+		return &transaction{Tx: tx}, err
+	}
+	conn, release, err := r.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := conn.BeginTx(ctx, readCommitted)
+	if err != nil && release != nil {
+		release()
+	}
+	return &transaction{Tx: tx, release: release}, err
+}
+
 // openAtOnce begins, reads the gates and claims in one exchange. So a closed gate
 // is met with jobs locked already, and lets them go; after that the gates are
 // asked alone, without a lock, until they are open.
-func (r *Reaper) openAtOnce(ctx context.Context, db batchSender, source gates.Pipeliner, o order) (opening, error) {
-	refused := r.refused.Load()
-	var rows []claimRow
+func (r *Reaper) openAtOnce(ctx context.Context, source gates.Pipeliner, o order) (opening, error) {
+	conn, release, err := r.connect(ctx)
+	if err != nil {
+		return opening{}, fmt.Errorf("reaper: begin: %w", err)
+	}
+	refused, found := r.refused.Load(), &harvest{}
 	batch := &pgx.Batch{}
-	batch.BeginTx(pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	batch.BeginTx(readCommitted)
 	values := source.Queue(batch, gates.Keys(), !refused)
 	if !refused {
-		r.queueClaim(batch, o, &rows)
+		r.queueClaim(batch, o, found)
 	}
-	results := db.SendBatch(ctx, batch)
-	op := opening{tx: results.Tx()}
-	err := results.Close()
+	results := conn.SendBatch(ctx, batch)
+	op := opening{tx: &transaction{Tx: results.Tx(), release: release}, harvest: found}
+	err = results.Close()
 	if err == nil {
-		err = r.enter(&op, values, rows)
+		err = r.enter(&op, values)
 	}
 	if err != nil {
-		rollback(ctx, op.tx)
+		op.tx.end(ctx)
 		return opening{}, fmt.Errorf("reaper: open: %w", err)
 	}
 	if refused && op.reason == "" { // open again: now with the fence
@@ -71,7 +117,7 @@ func (r *Reaper) openAtOnce(ctx context.Context, db batchSender, source gates.Pi
 }
 
 // enter judges the gates and decides what is due to each job.
-func (r *Reaper) enter(op *opening, read func() (gates.Values, error), rows []claimRow) error {
+func (r *Reaper) enter(op *opening, read func() (gates.Values, error)) error {
 	values, err := read()
 	if err != nil {
 		return err
@@ -83,30 +129,29 @@ func (r *Reaper) enter(op *opening, read func() (gates.Values, error), rows []cl
 	if op.reason = reason; reason != "" {
 		return nil
 	}
-	op.jobs, err = r.decideAll(rows, baseSec)
-	return err
+	return r.decideAll(op.harvest, baseSec)
 }
 
 // openStepwise begins, reads the gates and claims one after the other.
 func (r *Reaper) openStepwise(ctx context.Context, o order) (opening, error) {
-	tx, err := r.begin(ctx, "")
+	tx, err := r.beginAlone(ctx)
 	if err != nil {
-		return opening{}, err
+		return opening{}, fmt.Errorf("reaper: begin: %w", err)
 	}
 	return r.continueStepwise(ctx, tx, o)
 }
 
 // continueStepwise reads the gates and claims in a transaction.
-func (r *Reaper) continueStepwise(ctx context.Context, tx pgx.Tx, o order) (op opening, err error) {
+func (r *Reaper) continueStepwise(ctx context.Context, tx *transaction, o order) (op opening, err error) {
 	defer func() {
 		if err != nil {
-			rollback(ctx, tx)
+			tx.end(ctx)
 		}
 	}()
-	baseSec, reason, err := r.ask(ctx, tx)
+	baseSec, reason, err := r.ask(ctx, tx.Tx)
 	if err != nil || reason != "" {
 		return opening{tx: tx, reason: reason}, err
 	}
-	jobs, err := r.claim(ctx, tx, o, baseSec)
-	return opening{tx: tx, jobs: jobs}, err
+	found, err := r.claim(ctx, tx.Tx, o, baseSec)
+	return opening{tx: tx, harvest: found}, err
 }

@@ -20,31 +20,32 @@ func (p *pass) result() *ApplyResult {
 		default:
 			result.ResetCount++
 		}
-		result.Actions = append(result.Actions, job.action())
+		result.Actions = append(result.Actions, job.action(p.now))
 	}
 	return result
 }
 
-func (job *claimed) action() Action {
+func (job *claimed) action(now time.Time) Action {
 	action := Action{
 		Action:     ResetToRetryWaiting,
-		JobID:      job.ID,
+		JobID:      job.id,
 		Attempts:   job.bumped,
-		LeaseUntil: fromServer(job.LeaseUntil),
+		JobKind:    job.kind,
+		LeaseOwner: job.owner,
+		LeaseUntil: time.UnixMicro(job.leaseUntil).UTC(),
 	}
-	action.Overdue = job.Now.Sub(action.LeaseUntil)
-	if job.Kind != nil {
-		action.JobKind = *job.Kind
-	}
-	if job.Owner != nil {
-		action.LeaseOwner = *job.Owner
-	}
+	action.Overdue = now.Sub(action.LeaseUntil)
 	if job.spent {
-		action.Action, action.DeadLetter = MovedToDeadLetter, &job.receipt
+		action.Action, action.DeadLetter = MovedToDeadLetter, job.receipt
 		return action
 	}
-	action.BackoffSec, action.ScheduledAt = job.delaySec, job.scheduledAt
+	action.BackoffSec, action.ScheduledAt = job.delaySec, addSeconds(now, job.delaySec)
 	return action
+}
+
+// addSeconds adds more seconds than a Duration can hold.
+func addSeconds(t time.Time, sec int64) time.Time {
+	return time.Unix(t.Unix()+sec, int64(t.Nanosecond())).UTC()
 }
 
 // logApply writes one record for an apply that changed something.

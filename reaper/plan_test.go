@@ -102,7 +102,7 @@ func TestEveryStatementUsesAnIndex(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 8, named)
+	require.Equal(t, 9, named)
 }
 
 func explain(t *testing.T, pool *pgxpool.Pool, mode, sql string, args []any) string {

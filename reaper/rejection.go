@@ -120,13 +120,16 @@ func typed(err error) error {
 
 // without marks the failures and returns the other jobs.
 func without(jobs []*claimed, failures []*Failure) []*claimed {
+	if len(failures) == 0 {
+		return jobs
+	}
 	byID := make(map[string]*Failure, len(failures))
 	for _, failure := range failures {
 		byID[failure.JobID] = failure
 	}
 	rest := make([]*claimed, 0, len(jobs))
 	for _, job := range jobs {
-		if job.failure = byID[job.ID]; job.failure == nil {
+		if job.failure = byID[job.id]; job.failure == nil {
 			rest = append(rest, job)
 		}
 	}
@@ -136,7 +139,7 @@ func without(jobs []*claimed, failures []*Failure) []*claimed {
 func failureOf(job *claimed, err error) *Failure {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
-		return &Failure{JobID: job.ID, SQLState: pgErr.Code, Error: pgErr.Message}
+		return &Failure{JobID: job.id, SQLState: pgErr.Code, Error: pgErr.Message}
 	}
-	return &Failure{JobID: job.ID, Error: err.Error()}
+	return &Failure{JobID: job.id, Error: err.Error()}
 }

@@ -35,6 +35,10 @@ type DryRunResult struct {
 	Limit           int       `json:"limit"`
 	Mutation        bool      `json:"mutation"` // always false
 	Jobs            []Job     `json:"jobs"`     // oldest lease first
+
+	// StaleLeaseCountCapped says that more leases are stale than were counted; see
+	// [Config.CountUpTo].
+	StaleLeaseCountCapped bool `json:"stale_lease_count_capped,omitempty"`
 }
 
 // Job is a job with a stale lease.

@@ -82,7 +82,7 @@ func (r *runner) look(ctx context.Context) (row lookRow, err error) {
 	defer cancel()
 	db, ok := r.db.(rowQuerier)
 	if !ok {
-		tx, err := r.begin(ctx, pgx.ReadOnly)
+		tx, err := r.beginReadOnly(ctx)
 		if err != nil {
 			return row, err
 		}

@@ -16,12 +16,12 @@ func newTally(jobs []*claimed) *tally {
 }
 
 // read takes the places in the batch, counted from 1, that an update returns, and
-// NULL for rows that are not as it wrote them.
+// 0 for rows that are not as it wrote them.
 func (t *tally) read(rows pgx.Rows) error {
-	var n *int64
+	var n int64
 	_, err := pgx.ForEachRow(rows, []any{&n}, func() error {
-		if n != nil {
-			t.seen[*n-1] = true
+		if n > 0 {
+			t.seen[n-1] = true
 		}
 		return nil
 	})
@@ -33,7 +33,7 @@ func (t *tally) missing() []*Failure {
 	var failures []*Failure
 	for i, seen := range t.seen {
 		if !seen {
-			failures = append(failures, &Failure{JobID: t.jobs[i].ID, Error: keptBack})
+			failures = append(failures, &Failure{JobID: t.jobs[i].id, Error: keptBack})
 		}
 	}
 	return failures

@@ -26,6 +26,14 @@ func fromServer(t pgtype.Timestamptz) time.Time {
 	return t.Time.UTC()
 }
 
+// toServer is the reverse of fromServer.
+func toServer(t time.Time) pgtype.Timestamptz {
+	if t.Equal(NegInfinity()) {
+		return pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}
+	}
+	return pgtype.Timestamptz{Time: t, Valid: true}
+}
+
 // timestamp is a time with PostgreSQL's range in its JSON: RFC 3339 in UTC for
 // the years 1 to 9999, and the server's own form of it beyond, as in
 // "0044-03-15T12:00:00Z BC", "12266-01-01T00:00:00Z" and "-infinity".

@@ -19,11 +19,35 @@ type txBeginner interface {
 	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
 }
 
-// begin asks for read committed, whatever the database's default is: a stricter
-// level would fail where another reaper or a worker was faster, and a standby
-// refuses serializable.
-func (r *Reaper) begin(ctx context.Context, mode pgx.TxAccessMode) (pgx.Tx, error) {
-	tx, err := r.beginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: mode})
+// transaction is an attempt's, with the connection that it holds for itself.
+type transaction struct {
+	pgx.Tx
+	release func() // nil: the end of Tx gives the connection back
+	over    bool
+}
+
+// end rolls back what was not committed, and gives the connection back.
+func (t *transaction) end(ctx context.Context) {
+	if !t.over {
+		t.over = true
+		rollback(ctx, t.Tx)
+	}
+	if t.release != nil {
+		t.release()
+		t.release = nil
+	}
+}
+
+// readCommitted is asked for, whatever the database's default is: a stricter level
+// would fail where another reaper or a worker was faster, and a standby refuses
+// serializable.
+var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
+
+// beginReadOnly begins a transaction that cannot write.
+func (r *Reaper) beginReadOnly(ctx context.Context) (pgx.Tx, error) {
+	options := readCommitted
+	options.AccessMode = pgx.ReadOnly
+	tx, err := r.beginTx(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("reaper: begin: %w", err)
 	}
@@ -46,10 +70,11 @@ func rollback(ctx context.Context, tx pgx.Tx) {
 }
 
 // commit ends the transaction, or the savepoint in the caller's.
-func (r *Reaper) commit(ctx context.Context, tx pgx.Tx) error {
+func (r *Reaper) commit(ctx context.Context, tx *transaction) error {
 	err := r.tryCommit(ctx, tx)
 	switch {
 	case err == nil:
+		tx.over = true
 		return nil
 	case r.nested || surelyFailed(err):
 		return fmt.Errorf("reaper: commit: %w", err)
@@ -61,7 +86,7 @@ func (r *Reaper) commit(ctx context.Context, tx pgx.Tx) error {
 // is closed for pgx, and would not be rolled back to: what was written would stay
 // in the caller's transaction. So it is not released when there is an error
 // already, and no end of ctx stops it halfway.
-func (r *Reaper) tryCommit(ctx context.Context, tx pgx.Tx) error {
+func (r *Reaper) tryCommit(ctx context.Context, tx *transaction) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", errNotSent, err)
 	}

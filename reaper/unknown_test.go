@@ -2,9 +2,12 @@ package reaper_test
 
 import (
 	"bytes"
+	"context"
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/internal/pgtest"
@@ -18,18 +21,24 @@ func TestCallingAgainAfterAnUnknownOutcomeIsSafe(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
+		hook    func(context.Context, pgx.Tx, *reaper.ApplyResult) error
 		at      string
 		loss    loss
 		unknown bool
 		done    bool
 	}{
-		"the commit never reached the server": {at: "Qcommit\x00", loss: loseMessage, unknown: true},
-		"the answer to the commit was lost":   {at: "Qcommit\x00", loss: loseAnswer, unknown: true, done: true},
-		"a pooler answers the commit":         {at: "Qcommit\x00", loss: forgeAnswer, unknown: true, done: true},
-		"the claim never reached the server":  {at: "-- reaper.claim", loss: loseMessage},
-		"the answer to the claim was lost":    {at: "-- reaper.claim", loss: loseAnswer},
-		"a pooler answers the claim":          {at: "-- reaper.claim", loss: forgeAnswer},
-		"the answer to the moves was lost":    {at: "-- reaper.close", loss: loseAnswer},
+		"the commit never reached the server":                 {hook: noHook, at: "Qcommit\x00", loss: loseMessage, unknown: true},
+		"the answer to the commit was lost":                   {hook: noHook, at: "Qcommit\x00", loss: loseAnswer, unknown: true, done: true},
+		"a pooler answers the commit":                         {hook: noHook, at: "Qcommit\x00", loss: forgeAnswer, unknown: true, done: true},
+		"the answer to the moves was lost":                    {hook: noHook, at: "-- reaper.close", loss: loseAnswer},
+		"the writes never reached the server":                 {at: "-- reaper.reset", loss: loseMessage, unknown: true},
+		"a commit behind the writes never reached the server": {at: "\x00commit\x00", loss: loseMessage, unknown: true},
+		"the answer to the writes and their commit was lost":  {at: "-- reaper.reset", loss: loseAnswer, unknown: true, done: true},
+		"the answer to a commit behind the writes was lost":   {at: "\x00commit\x00", loss: loseAnswer, unknown: true, done: true},
+		"a pooler answers the writes with the commit":         {at: "\x00commit\x00", loss: forgeAnswer, unknown: true, done: true},
+		"the claim never reached the server":                  {at: "-- reaper.claim", loss: loseMessage},
+		"the answer to the claim was lost":                    {at: "-- reaper.claim", loss: loseAnswer},
+		"a pooler answers the claim":                          {at: "-- reaper.claim", loss: forgeAnswer},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +52,11 @@ func TestCallingAgainAfterAnUnknownOutcomeIsSafe(t *testing.T) {
 				}
 				return keep
 			})
-			r := newReaper(t, pgtest.Connect(t, admin, p.reroute), reaper.Config{})
+			pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
+				p.reroute(c)
+				c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // every message holds its statement
+			})
+			r := newReaper(t, pool, reaper.Config{OnApply: test.hook})
 			before := content(t, admin)
 
 			result, err := r.Apply(t.Context(), actor, 10)

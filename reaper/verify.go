@@ -21,7 +21,7 @@ import (
 // movers, not those of the caller's own, except that it reads such a source once.
 // A closed gate is no problem. The error says that it could not look at all.
 func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
-	tx, err := r.begin(ctx, pgx.ReadOnly)
+	tx, err := r.beginReadOnly(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,43 @@
+package pgtext
+
+import (
+	"strconv"
+	"strings"
+)
+
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// Array is the text form of an array of n texts, for a parameter of any array
+// type. As one text it costs the driver no allocation for each element.
+func Array(n int, element func(i int) string) string {
+	return list(n, func(b *strings.Builder, i int) {
+		b.WriteByte('"')
+		_, _ = escapes.WriteString(b, element(i)) // a Builder takes all
+		b.WriteByte('"')
+	})
+}
+
+// Integers is the text form of an array of n integers.
+func Integers(n int, element func(i int) int64) string {
+	var digits [20]byte
+	return list(n, func(b *strings.Builder, i int) {
+		b.Write(strconv.AppendInt(digits[:0], element(i), 10))
+	})
+}
+
+// list writes n elements, the others being about as long as the first.
+func list(n int, write func(b *strings.Builder, i int)) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		write(&b, i)
+		if i == 0 {
+			b.Grow((n - 1) * (b.Len() + 1))
+		}
+	}
+	b.WriteByte('}')
+	return b.String()
+}
