@@ -49,6 +49,7 @@ type order struct {
 	actor  string
 	limit  int
 	behind place
+	plan   []Job // nil: the oldest stale leases
 
 	timeout time.Duration // 0: as long as it takes
 
@@ -76,13 +77,13 @@ func (r *Reaper) apply(ctx context.Context, o order) (*ApplyResult, []*claimed, 
 }
 
 // ask returns the backoff base in seconds, or the reason for a refusal.
-func (r *Reaper) ask(ctx context.Context, tx pgx.Tx) (baseSec int64, reason string, err error) {
+func (r *Reaper) ask(ctx context.Context, tx pgx.Tx, o order) (baseSec int64, reason string, err error) {
 	baseSec, reason, err = r.readGates(ctx, tx)
-	if err != nil || reason != "" || r.cfg.MaxStale == 0 {
+	if err != nil || reason != "" || r.cfg.MaxStale == 0 || o.plan != nil {
 		return baseSec, reason, err
 	}
 	var overfull bool
-	err = tx.QueryRow(ctx, r.sql.overfull, r.grace(), int64(r.cfg.MaxStale)).Scan(&overfull)
+	err = tx.QueryRow(ctx, r.sql.overfull, r.scope, int64(r.cfg.MaxStale)).Scan(&overfull)
 	if err != nil {
 		return 0, "", fmt.Errorf("reaper: count stale leases: %w", err)
 	}

@@ -2,7 +2,6 @@ package reaper
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"slices"
 	"time"
@@ -42,7 +41,7 @@ func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, o order, baseSec int64) (
 	batch := &pgx.Batch{}
 	r.queueClaim(batch, o, h)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("reaper: claim stale leases: %w", err)
+		return nil, claimError(o, err)
 	}
 	return h, r.decideAll(h, baseSec)
 }
@@ -61,8 +60,12 @@ const (
 
 // queueClaim queues the claim's statement, whose rows are read into h.
 func (r *Reaper) queueClaim(batch *pgx.Batch, o order, h *harvest) {
+	if o.plan != nil {
+		r.queuePlan(batch, o.plan, h)
+		return
+	}
 	r.queueSettings(batch)
-	batch.Queue(r.sql.claim, r.grace(), int64(o.limit), o.behind.leaseUntil, o.behind.id).Query(h.read)
+	batch.Queue(r.sql.claim, r.scope, int64(o.limit), o.behind.leaseUntil, o.behind.id).Query(h.read)
 	if !r.nested {
 		batch.Queue(sqlSort)
 	}

@@ -57,6 +57,22 @@ type Config struct {
 	// workers' jobs lie idle. Default 0: stale at once.
 	Grace time.Duration
 
+	// Kinds are the kinds of jobs that this reaper settles, as the queue's column
+	// of kinds has them; a job without a kind counts as of the kind "". The others
+	// are as if they were not there, for a dry run and MaxStale too. A kind that
+	// no reaper settles hangs when its worker dies. Default: all.
+	Kinds []string
+
+	// ExceptKinds are kinds that this reaper does not settle, also when Kinds has
+	// them. Default: none.
+	ExceptKinds []string
+
+	// KindGrace is Grace for single kinds, such as one whose heartbeats are slower.
+	// It may be shorter or longer than Grace, in whole microseconds. With it
+	// [Reaper.Run] reads all live leases at each look, to know which is due next.
+	// Default: Grace for all.
+	KindGrace map[string]time.Duration
+
 	// MaxStale refuses an apply that finds more stale leases than this, as
 	// [ReasonMaxStaleExceeded]: then something else than a dead worker has
 	// happened, and a person should look: with DryRun, then raise it, or drain
@@ -115,6 +131,7 @@ func (c Config) validate() error {
 	if c.CountUpTo < 0 {
 		faults = append(faults, fmt.Errorf("%w: CountUpTo %d", ErrNegative, c.CountUpTo))
 	}
+	faults = append(faults, c.scope().validate(c.Queue.Columns.JobKind == None))
 	for _, part := range []any{c.Gates, c.DeadLetter, c.Backoff} {
 		if v, ok := part.(validator); ok {
 			faults = append(faults, v.Validate())

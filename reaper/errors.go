@@ -26,6 +26,13 @@ var (
 	// mapping names for two things at once.
 	ErrAmbiguous = errors.New("reaper: queue: one name for two things")
 
+	// ErrKind is wrapped by New's error for each kind that no job can have: one
+	// with a NUL, or that is not UTF-8, or any where the queue has no kinds.
+	ErrKind = errors.New("reaper: invalid kind")
+
+	// ErrPlan is wrapped by the error for a plan that cannot be one.
+	ErrPlan = errors.New("reaper: invalid plan")
+
 	// ErrIntervals is wrapped by Run's error for a MinInterval above Interval.
 	ErrIntervals = errors.New("reaper: MinInterval is above Interval, which is 30s unless set")
 

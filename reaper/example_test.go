@@ -53,6 +53,33 @@ func ExampleReaper_DryRun() {
 	// resize_image move_to_dead_letter
 }
 
+// A plan is made by one person, reviewed by another, and applied as it was
+// reviewed. In between, one of its jobs was finished after all.
+func ExampleReaper_ApplyPlan() {
+	withQueue(func(ctx context.Context, pool *pgxpool.Pool) {
+		r, err := reaper.New(pool, reaper.Config{
+			Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true},
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		plan, err := r.DryRun(ctx, 100)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err := pool.Exec(ctx, `delete from job_queue where job_kind = 'send_invoice'`); err != nil {
+			log.Fatal(err)
+		}
+		result, err := r.ApplyPlan(ctx, "operator@example.com", plan)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(result.DeadLetterCount, result.ResetCount, result.Skipped[0].Reason)
+	})
+	// Output:
+	// 1 0 gone
+}
+
 func ExampleReaper_Apply() {
 	withQueue(func(ctx context.Context, pool *pgxpool.Pool) {
 		r, err := reaper.New(pool, reaper.Config{

@@ -13,6 +13,8 @@ type harvest struct {
 	now  time.Time // the transaction's start, by the database's clock
 	jobs []*claimed
 
+	skipped []Skip // jobs of a plan that were not claimed
+
 	block []claimed         // room for the next jobs
 	kinds map[string]string // there are few
 	owner string            // of the last job, and often of the next

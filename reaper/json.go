@@ -40,8 +40,8 @@ func (j *Job) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &shadow)
 }
 
-// MarshalJSON writes a refusal as its reason alone, and leaves failures out when
-// there are none.
+// MarshalJSON writes a refusal as its reason alone, and leaves failures
+// and skipped jobs out when there are none.
 func (r ApplyResult) MarshalJSON() ([]byte, error) {
 	if r.Refused {
 		return json.Marshal(struct {
@@ -56,7 +56,8 @@ func (r ApplyResult) MarshalJSON() ([]byte, error) {
 		Reason      string    `json:"reason,omitempty"`
 		FailedCount int       `json:"failed_count,omitempty"`
 		Failures    []Failure `json:"failures,omitempty"`
-	}{plain: plain(r), FailedCount: r.FailedCount, Failures: r.Failures})
+		Skipped     []Skip    `json:"skipped,omitempty"`
+	}{plain: plain(r), FailedCount: r.FailedCount, Failures: r.Failures, Skipped: r.Skipped})
 }
 
 // MarshalJSON writes the fields that belong to the action.

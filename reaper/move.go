@@ -28,11 +28,11 @@ func (p *pass) queueMove(batch *pgx.Batch, jobs []*claimed, along bool) *move {
 	if len(jobs) == 0 {
 		return m
 	}
-	batch.Queue(p.sql.bump, p.grace(), ids(jobs), attempts(jobs)).Query(m.bumped.read)
+	batch.Queue(p.sql.bump, p.scope, ids(jobs), attempts(jobs)).Query(m.bumped.read)
 	if mover, ok := p.cfg.DeadLetter.(deadletter.Strict); ok && along {
 		m.receipts = mover.QueueStrict(batch, m.letters())
 		m.queueClose(batch)
-		batch.Queue(p.sql.settled, p.grace(), ids(jobs), attempts(jobs))
+		batch.Queue(p.sql.settled, p.scope, ids(jobs), attempts(jobs))
 	} else if mover, ok := p.cfg.DeadLetter.(deadletter.Pipeliner); ok {
 		m.receipts = mover.Queue(batch, m.letters())
 		m.queueClose(batch)
@@ -93,12 +93,12 @@ func (m *move) call(ctx context.Context) error {
 // queueClose takes the jobs out of the queue. A function in the database may
 // have done so already.
 func (m *move) queueClose(batch *pgx.Batch) {
-	batch.Queue(m.sql.close, m.grace(), FinalErrorReaped, ids(m.jobs))
+	batch.Queue(m.sql.close, m.scope, FinalErrorReaped, ids(m.jobs))
 }
 
 // queueUnclosed asks which jobs were turned away from being closed.
 func (m *move) queueUnclosed(batch *pgx.Batch) {
-	batch.Queue(m.sql.unclosed, m.grace(), ids(m.jobs)).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(m.sql.unclosed, m.scope, ids(m.jobs)).Query(func(rows pgx.Rows) (err error) {
 		m.unclosed, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})

@@ -28,7 +28,7 @@ type acquirer interface {
 // open begins an attempt. On an error there is no transaction left.
 func (r *Reaper) open(ctx context.Context, o order) (opening, error) {
 	source, queues := r.cfg.Gates.(gates.Pipeliner)
-	if !r.connects() || !queues || r.cfg.MaxStale > 0 {
+	if !r.connects() || !queues || r.cfg.MaxStale > 0 && o.plan == nil {
 		return r.openStepwise(ctx, o)
 	}
 	op, err := r.openAtOnce(ctx, source, o)
@@ -148,7 +148,7 @@ func (r *Reaper) continueStepwise(ctx context.Context, tx *transaction, o order)
 			tx.end(ctx)
 		}
 	}()
-	baseSec, reason, err := r.ask(ctx, tx.Tx)
+	baseSec, reason, err := r.ask(ctx, tx.Tx, o)
 	if err != nil || reason != "" {
 		return opening{tx: tx, reason: reason}, err
 	}

@@ -8,7 +8,7 @@ import (
 
 // result lists what became of the jobs, in the order of the claim.
 func (p *pass) result() *ApplyResult {
-	result := &ApplyResult{Actor: p.actor, Actions: make([]Action, 0, len(p.jobs))}
+	result := &ApplyResult{Actor: p.actor, Actions: make([]Action, 0, len(p.jobs)), Skipped: p.skipped}
 	for _, job := range p.jobs {
 		switch {
 		case job.failure != nil:

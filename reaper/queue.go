@@ -40,8 +40,10 @@ type States struct {
 
 // statements are the SQL texts with the queue's names in them.
 type statements struct {
-	dryRun, dryRunUpTo, claim, overfull, look, reset, bump, close, unclosed, settled string
-	serves, lost, leased                                                             string // for Verify
+	dryRun, dryRunUpTo, overfull, look    string
+	claim, claimPlan, drift               string
+	reset, bump, close, unclosed, settled string
+	serves, lost, leased                  string // for Verify
 }
 
 // withDefaults names all that was left empty.
@@ -71,7 +73,7 @@ func (t Table) withDefaults() Table {
 
 // render quotes the queue's names, once, and puts them into the statements. Its
 // error holds every fault at once.
-func (t Table) render() (statements, deadletter.Queue, error) {
+func (t Table) render(s scope) (statements, deadletter.Queue, error) {
 	var n names
 	queue := deadletter.Queue{
 		Table:       n.name("queue", t.Name),
@@ -80,7 +82,16 @@ func (t Table) render() (statements, deadletter.Queue, error) {
 		Attempts:    n.column("attempts", t.Columns.Attempts),
 		MaxAttempts: n.column("max_attempts", t.Columns.MaxAttempts),
 	}
-	n.optional("set_error", "", ",\n  %s = $2", "last_error", t.Columns.LastError)
+	kind := queue.JobKind
+	if kind != "" {
+		kind = "coalesce(q." + kind + "::text, '')"
+	}
+	n.add("text", kind, nil)
+	reaped := " and false"
+	if column := n.optional("set_error", "", ",\n  %s = $2", "last_error", t.Columns.LastError); column != "" {
+		reaped = " and q." + column + " = $2"
+	}
+	n.add("reaped", reaped, nil)
 	n.column("state", t.Columns.State)
 	n.column("scheduled_at", t.Columns.ScheduledAt)
 	n.column("lease_owner", t.Columns.LeaseOwner)
@@ -89,11 +100,13 @@ func (t Table) render() (statements, deadletter.Queue, error) {
 	n.label("retry_waiting", t.States.RetryWaiting)
 	n.label("dead_letter", t.States.DeadLetter)
 
-	in := strings.NewReplacer(n.pairs...).Replace
+	in := strings.NewReplacer(s.pairs(n.pairs)...).Replace
 	return statements{
 		dryRun:     in(sqlDryRun),
 		dryRunUpTo: in(sqlDryRunUpTo),
 		claim:      in(sqlClaim),
+		claimPlan:  in(sqlClaimPlan),
+		drift:      in(sqlDrift),
 		overfull:   in(sqlOverfull),
 		look:       in(sqlLook),
 		reset:      in(sqlReset),

@@ -15,6 +15,7 @@ type Reaper struct {
 	nested bool // db is a transaction of the caller's
 	cfg    Config
 	sql    statements
+	scope  any // the statements' $1
 	queue  deadletter.Queue
 
 	// refused is set when the last apply was: the next one then asks the gates
@@ -31,14 +32,13 @@ func New(db DB, cfg Config) (*Reaper, error) {
 		faults = append(faults, ErrNilDB)
 	}
 	cfg = cfg.withDefaults()
-	sql, queue, err := cfg.Queue.render()
+	sql, queue, err := cfg.Queue.render(cfg.scope())
 	faults = append(faults, err, cfg.validate())
+	parameter, err := cfg.scope().parameter()
+	faults = append(faults, err)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	_, nested := db.(pgx.Tx)
-	return &Reaper{db: db, nested: nested, cfg: cfg, sql: sql, queue: queue}, nil
+	return &Reaper{db: db, nested: nested, cfg: cfg, sql: sql, scope: parameter, queue: queue}, nil
 }
-
-// grace is Config.Grace in microseconds, as the statements take it.
-func (r *Reaper) grace() int64 { return r.cfg.Grace.Microseconds() }

@@ -64,6 +64,7 @@ type ApplyResult struct {
 	FailedCount     int       `json:"failed_count"`
 	Failures        []Failure `json:"failures"` // nil when there are none
 	Actions         []Action  `json:"actions"`  // oldest lease first
+	Skipped         []Skip    `json:"skipped"`  // jobs of a plan that were left alone; nil when there are none
 }
 
 // Action is what became of one job.
@@ -88,6 +89,12 @@ type Failure struct {
 	JobID    string `json:"job_id"`
 	SQLState string `json:"sqlstate"` // PostgreSQL's error code; empty when it was the mover's word
 	Error    string `json:"error"`
+}
+
+// Skip is a job of a plan that [Reaper.ApplyPlan] left alone.
+type Skip struct {
+	JobID  string `json:"job_id"`
+	Reason string `json:"reason"` // SkipRenewed and the like
 }
 
 func refusal(reason string) *ApplyResult {

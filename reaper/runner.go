@@ -90,7 +90,7 @@ func (r *runner) look(ctx context.Context) (row lookRow, err error) {
 		db = tx
 	}
 	from := pgtype.Timestamptz{Time: r.seen, Valid: !r.seen.IsZero()}
-	err = db.QueryRow(ctx, r.sql.look, r.grace(), from).Scan(
+	err = db.QueryRow(ctx, r.sql.look, r.scope, from).Scan(
 		&row.stale, &row.dueMicros, &row.staleBefore, &row.startedAt, &row.uptimeMicros)
 	return row, err
 }

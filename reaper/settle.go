@@ -108,7 +108,7 @@ func (p *pass) queueReset(batch *pgx.Batch, jobs []*claimed) *tally {
 	done := newTally(jobs)
 	if len(jobs) > 0 {
 		delays := pgtext.Integers(len(jobs), func(i int) int64 { return jobs[i].delaySec })
-		batch.Queue(p.sql.reset, p.grace(), LastErrorReaped, ids(jobs), attempts(jobs), delays).Query(done.read)
+		batch.Queue(p.sql.reset, p.scope, LastErrorReaped, ids(jobs), attempts(jobs), delays).Query(done.read)
 	}
 	return done
 }

@@ -28,7 +28,7 @@ func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
 		return err
 	}
 	var plan []byte
-	if err := v.tx.QueryRow(ctx, v.sql.serves, v.grace()).Scan(&plan); err != nil {
+	if err := v.tx.QueryRow(ctx, v.sql.serves, v.scope).Scan(&plan); err != nil {
 		return err
 	}
 	var nodes any

@@ -1,0 +1,119 @@
+package reaper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// Reasons of a Skip.
+const (
+	SkipGone     = "gone"      // there is no such job in the queue
+	SkipRenewed  = "renewed"   // its owner has renewed the lease
+	SkipClaimed  = "claimed"   // another owner has leased it, or the same one again
+	SkipFinished = "finished"  // it is not leased, and no reaper did that
+	SkipReaped   = "reaped"    // another reaper has settled it
+	SkipLocked   = "locked"    // as it was, but somebody has locked the row
+	SkipChanged  = "changed"   // the lease is the same, the attempts or what is due are not
+	SkipNotStale = "not_stale" // as it was, and not stale by this reaper's settings
+)
+
+// ApplyPlan settles the jobs that a dry run listed, which somebody has reviewed
+// since, and no others: those that are as they stood, with the same owner, lease
+// end, attempts, and due. The others are listed as Skipped with a reason, in the
+// plan's order, and left alone. The plan may have been read back from its JSON,
+// and jobs may have been taken out of it.
+//
+// Gates, transaction, result and errors are those of [Reaper.Apply]. A plan with
+// a job twice, without its due, or with an id that cannot be one of the queue's is
+// [ErrPlan], and so is nil. Config.MaxStale does not count here: the plan is what
+// a person looked at.
+func (r *Reaper) ApplyPlan(ctx context.Context, actor string, plan *DryRunResult) (*ApplyResult, error) {
+	if err := errors.Join(checkActor(actor), checkPlan(plan)); err != nil {
+		return nil, err
+	}
+	result, _, err := r.apply(ctx, order{actor: actor, limit: len(plan.Jobs), plan: orEmpty(plan.Jobs)})
+	return result, err
+}
+
+// checkPlan reports what is wrong with a plan as far as that shows without the
+// database.
+func checkPlan(plan *DryRunResult) error {
+	if plan == nil {
+		return fmt.Errorf("%w: it is nil", ErrPlan)
+	}
+	var faults []error
+	seen := make(map[string]bool, len(plan.Jobs))
+	for _, job := range plan.Jobs {
+		if seen[job.JobID] {
+			faults = append(faults, fmt.Errorf("%w: job %q is there twice", ErrPlan, job.JobID))
+		}
+		seen[job.JobID] = true
+		if job.WouldAction != WouldReset && job.WouldAction != WouldMove {
+			faults = append(faults, fmt.Errorf("%w: job %q: would_action %q", ErrPlan, job.JobID, job.WouldAction))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// queuePlan queues the claim of a plan's jobs, and then what became of the
+// others.
+func (r *Reaper) queuePlan(batch *pgx.Batch, plan []Job, h *harvest) {
+	args := planned(plan)
+	batch.Queue(r.sql.claimPlan, append([]any{r.scope}, args...)...).Query(h.read)
+	batch.Queue(r.sql.drift, append([]any{r.scope, LastErrorReaped}, args...)...).Query(func(rows pgx.Rows) error {
+		return h.readDrift(rows, plan)
+	})
+}
+
+// planned is a plan as arrays for parameters: job ids, lease ends, owners,
+// attempts, and whether a job moves.
+func planned(plan []Job) []any {
+	n := len(plan)
+	ends, owners, moves := make([]pgtype.Timestamptz, n), make([]*string, n), make([]bool, n)
+	for i, job := range plan {
+		ends[i], owners[i], moves[i] = toServer(job.LeaseUntil), job.LeaseOwner, job.WouldAction == WouldMove
+	}
+	return []any{
+		pgtext.Array(n, func(i int) string { return plan[i].JobID }),
+		ends, owners,
+		pgtext.Integers(n, func(i int) int64 { return int64(plan[i].Attempts) }),
+		moves,
+	}
+}
+
+// readDrift takes a place in the plan, counted from 1, and a reason for each of
+// its jobs, and keeps those of the jobs that were not claimed.
+func (h *harvest) readDrift(rows pgx.Rows, plan []Job) error {
+	claimed := make(map[string]bool, len(h.jobs))
+	for _, job := range h.jobs {
+		claimed[job.id] = true
+	}
+	var n int64
+	var reason string
+	_, err := pgx.ForEachRow(rows, []any{&n, &reason}, func() error {
+		if id := plan[n-1].JobID; !claimed[id] {
+			h.skipped = append(h.skipped, Skip{JobID: id, Reason: reason})
+		}
+		return nil
+	})
+	return err
+}
+
+// claimError marks what the server says of a plan's values as the plan's fault.
+func claimError(o order, err error) error {
+	var pgErr *pgconn.PgError
+	if o.plan != nil && errors.As(err, &pgErr) && class(pgErr.Code) == dataException {
+		return fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	return fmt.Errorf("reaper: claim stale leases: %w", err)
+}
+
+// dataException is the class of values that a type cannot hold.
+const dataException = "22"

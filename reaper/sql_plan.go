@@ -1,0 +1,64 @@
+package reaper
+
+// asPlanned is true of a queue row that stands as a plan has it.
+const asPlanned = `q.{lease_until} = p.lease_until
+    and q.{lease_owner}::text is not distinct from p.lease_owner
+    and coalesce(q.{attempts}, 0) = p.attempts
+    and (coalesce(q.{attempts}, 0)::numeric + 1
+      >= coalesce(q.{max_attempts}, 9223372036854775807)::numeric) = p.moves`
+
+// sqlClaimPlan locks and reads those jobs of a plan that are stale and stand as
+// planned, oldest lease first. Rows that someone else has locked are skipped.
+// Served by the queue's key.
+//
+//	$1 scope
+//	$2 job ids     array of the key's type
+//	$3 lease ends  timestamptz[]
+//	$4 owners      text[]
+//	$5 attempts    bigint[], as they stand
+//	$6 moves       boolean[], whether the attempts are spent
+const sqlClaimPlan = `-- reaper.claim_plan
+` + claimColumns + `
+from unnest(
+  array_cat(array(select k.{job_id} from {queue} k where false), $2),
+  $3::timestamptz[], $4::text[], $5::bigint[], $6::boolean[]
+) as p(job_id, lease_until, lease_owner, attempts, moves)
+join {queue} q on q.{job_id} = p.job_id
+where ` + still + `
+  and ` + asPlanned + `
+order by q.{lease_until}, q.{job_id}
+for update of q skip locked`
+
+// sqlDrift says of each job of a plan why it was not claimed, if it was not; that
+// its row is locked is what is left when it stands as planned. Served by the
+// queue's key.
+//
+//	$1 scope
+//	$2 last error  text, the reaper's; the condition uses it for queues that do not store it
+//	$3 job ids     array of the key's type
+//	$4 lease ends  timestamptz[]
+//	$5 owners      text[]
+//	$6 attempts    bigint[], as they stood
+//	$7 moves       boolean[], whether the attempts were spent
+const sqlDrift = `-- reaper.drift
+select p.n, case
+  when q.{job_id} is null then 'gone'
+  when q.{state} = {leased} and ` + asPlanned + `
+    then case when ` + still + ` then 'locked' else 'not_stale' end
+  when q.{state} = {leased} and q.{lease_owner}::text is not distinct from p.lease_owner
+    then case
+      when q.{lease_until} = p.lease_until then 'changed'
+      when coalesce(q.{attempts}, 0) = p.attempts then 'renewed'
+      else 'claimed'
+    end
+  when q.{state} = {leased} then 'claimed'
+  when q.{state} in ({retry_waiting}, {dead_letter}) and q.{attempts} = p.attempts + 1{reaped} then 'reaped'
+  else 'finished'
+end
+from unnest(
+  array_cat(array(select k.{job_id} from {queue} k where false), $3),
+  $4::timestamptz[], $5::text[], $6::bigint[], $7::boolean[]
+) with ordinality as p(job_id, lease_until, lease_owner, attempts, moves, n)
+left join {queue} q on q.{job_id} = p.job_id
+where $2::text is not null
+order by p.n`
