@@ -93,6 +93,7 @@ func TestTheTurnsOfAnApply(t *testing.T) {
 		"settings from the code":            {cfg: reaper.Config{Gates: open}, turns: 2},
 		"a backlog that may be too large":   {cfg: reaper.Config{MaxStale: 10_000}, turns: 5},
 		"behind a pooler, types from Go":    {mode: pgx.QueryExecModeExec, turns: 2},
+		"behind a pooler, simple protocol":  {mode: pgx.QueryExecModeSimpleProtocol, turns: 2},
 		"behind a pooler, types asked for":  {mode: pgx.QueryExecModeDescribeExec, turns: 4},
 		"types asked for once, then cached": {mode: pgx.QueryExecModeCacheDescribe, turns: 2},
 	}
