@@ -113,7 +113,7 @@ func (q *Queue) warm(ctx context.Context) error {
 	}
 	err = errors.Join(
 		execute(ctx, conn, `set max_parallel_workers_per_gather = 0`),
-		execute(ctx, conn, `select count(*) from job_queue`),
+		execute(ctx, conn, `select count(payload) from job_queue`),
 		execute(ctx, conn, `set enable_seqscan = off`),
 		execute(ctx, conn, `select count(job_id) from job_queue`),
 	)

@@ -92,6 +92,9 @@ func newOracle(pool *pgxpool.Pool) (Contender, error) {
 }
 
 // sqlSingle is the best single statement for the same work that we could write.
+// One array of row addresses is a sixth faster than a join by key. A row that
+// someone changes while it waits for its lock has a new address, which the
+// statement's snapshot does not see: it is left for the next batch.
 //
 //	$1 actor  text
 //	$2 limit  bigint

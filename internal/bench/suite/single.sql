@@ -16,7 +16,7 @@ setting as materialized (
   from gates
 ),
 claimed as materialized (
-  select q.job_id, q.lease_until, q.attempts + 1 as attempts, q.attempts + 1 >= q.max_attempts as spent
+  select q.ctid as tid, q.job_id, q.lease_until, q.attempts + 1 >= q.max_attempts as spent
   from job_queue q
   where q.state = 'leased' and q.lease_until is not null and q.lease_until < now()
     and (select open from setting)
@@ -26,29 +26,31 @@ claimed as materialized (
 ),
 settled as (
   update job_queue q
-  set state = case when c.spent then 'dead_letter' else 'retry_waiting' end,
-    attempts = c.attempts,
-    last_error = case when c.spent then 'lease_expired_reaped_at_max_attempts' else 'lease_expired_reaped' end,
+  set state = case when q.attempts + 1 >= q.max_attempts then 'dead_letter' else 'retry_waiting' end,
+    attempts = q.attempts + 1,
+    last_error = case
+      when q.attempts + 1 >= q.max_attempts then 'lease_expired_reaped_at_max_attempts'
+      else 'lease_expired_reaped'
+    end,
     scheduled_at = case
-      when c.spent then q.scheduled_at
-      else now() + make_interval(secs => (select base_sec from setting) * 2 ^ least(c.attempts - 1, 10))
+      when q.attempts + 1 >= q.max_attempts then q.scheduled_at
+      else now() + make_interval(secs => (select base_sec from setting) * 2 ^ least(q.attempts, 10))
     end,
     lease_owner = null,
     lease_until = null
-  from claimed c
-  where q.job_id = c.job_id
-  returning q.job_id, q.scheduled_at, q.attempts, c.spent, c.lease_until
+  where q.ctid = any(array(select tid from claimed))
+  returning q.job_id, q.attempts, q.scheduled_at
 ),
 moved as (
   insert into job_dead_letter (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
-  select q.job_id, q.job_kind, c.attempts, q.max_attempts, 'lease_expired_reaped_at_max_attempts', $1::text,
-    to_jsonb(q) || jsonb_build_object('attempts', c.attempts)
-  from claimed c
-  join job_queue q on q.job_id = c.job_id
-  where c.spent
+  select q.job_id, q.job_kind, q.attempts + 1, q.max_attempts, 'lease_expired_reaped_at_max_attempts', $1::text,
+    to_jsonb(q) || jsonb_build_object('attempts', q.attempts + 1)
+  from job_queue q
+  where q.ctid = any(array(select tid from claimed where spent))
   returning job_id, dead_letter_id
 )
-select s.job_id, s.spent, s.attempts, s.scheduled_at, m.dead_letter_id
-from settled s
-left join moved m on m.job_id = s.job_id
-order by s.lease_until, s.job_id
+select c.job_id, c.spent, s.attempts, s.scheduled_at, m.dead_letter_id
+from claimed c
+join settled s on s.job_id = c.job_id
+left join moved m on m.job_id = c.job_id
+order by c.lease_until, c.job_id
