@@ -6,7 +6,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/bench/stat"
 )
 
-// Finding is a figure, and whether it is what it should be.
+// Finding is a figure, and what it should be.
 type Finding struct {
 	Scenario string      `json:"scenario"`
 	What     string      `json:"what"`
@@ -24,8 +24,8 @@ type Goal struct {
 func atLeast(bound float64) *Goal { return &Goal{Bound: bound} }
 func atMost(bound float64) *Goal  { return &Goal{Most: true, Bound: bound} }
 
-// Reached reports whether a figure without a goal, or as good as its goal, is
-// here.
+// Reached reports whether the figure is as good as its goal. A figure without a
+// goal is.
 func (f Finding) Reached() bool {
 	switch {
 	case f.Goal == nil:
@@ -38,7 +38,7 @@ func (f Finding) Reached() bool {
 	return f.Value.Median >= f.Goal.Bound
 }
 
-// Measure is what was measured of one contender, for people to see what a ratio
+// Measure is what was measured of one contender, so that people see what a ratio
 // is a ratio of.
 type Measure struct {
 	Scenario  string      `json:"scenario"`
@@ -47,42 +47,63 @@ type Measure struct {
 	Unit      string      `json:"unit"`
 }
 
-// Result is what a scenario found.
+// Result is what scenarios found.
 type Result struct {
 	Findings []Finding `json:"findings"`
 	Measures []Measure `json:"measures"`
 	Notes    []string  `json:"notes,omitempty"`
 }
 
-// faster adds how many times as fast as another contender the library was, round
+// find adds a finding.
+func (r *Result) find(what string, value stat.Spread, unit string, goal *Goal) {
+	r.Findings = append(r.Findings, Finding{What: what, Value: value, Unit: unit, Goal: goal})
+}
+
+// measure adds a measure.
+func (r *Result) measure(contender string, value stat.Spread, unit string) {
+	r.Measures = append(r.Measures, Measure{Contender: contender, Value: value, Unit: unit})
+}
+
+// faster finds how many times as fast as another contender the library was, round
 // by round.
-func (r *Result) faster(samples map[string]Sample, than string, goal *Goal) {
+func (r *Result) faster(samples Samples, than string, goal *Goal) {
 	ratios := stat.Ratios(samples[than], samples[library])
-	r.Findings = append(r.Findings, Finding{
-		What: "speed against the " + than, Value: stat.Of(ratios), Unit: "x", Goal: goal,
-	})
+	r.find("speed against the "+than, stat.Of(ratios), "x", goal)
 }
 
-// latency adds how long the library took, as a multiple of what another took.
-func (r *Result) latency(samples map[string]Sample, against string, goal *Goal) {
-	ratios := stat.Ratios(samples[library], samples[against])
-	r.Findings = append(r.Findings, Finding{
-		What: "latency against the " + against, Value: stat.Of(ratios), Unit: "x", Goal: goal,
-	})
+// slower finds how long the library took, as a multiple of what another did.
+func (r *Result) slower(samples Samples, than string, goal *Goal) {
+	ratios := stat.Ratios(samples[library], samples[than])
+	r.find("latency against the "+than, stat.Of(ratios), "x", goal)
 }
 
-// rates adds each contender's rows a second.
-func (r *Result) rates(list []Contender, samples map[string]Sample, rows int) {
-	for _, contender := range list {
-		rates := stat.Each(samples[contender.Name], func(seconds float64) float64 { return float64(rows) / seconds })
-		r.Measures = append(r.Measures, Measure{Contender: contender.Name, Value: stat.Of(rates), Unit: "rows/s"})
+// rates measures each contender's rows a second.
+func (r *Result) rates(names []string, samples Samples, rows int) {
+	for _, name := range names {
+		rates := stat.Each(samples[name], func(seconds float64) float64 { return float64(rows) / seconds })
+		r.measure(name, stat.Of(rates), "rows/s")
 	}
 }
 
-// times adds how many milliseconds each contender took.
-func (r *Result) times(list []Contender, samples map[string]Sample) {
-	for _, contender := range list {
-		times := stat.Each(samples[contender.Name], func(seconds float64) float64 { return seconds * 1000 })
-		r.Measures = append(r.Measures, Measure{Contender: contender.Name, Value: stat.Of(times), Unit: "ms"})
+// times measures how many milliseconds each contender took.
+func (r *Result) times(names []string, samples Samples) {
+	for _, name := range names {
+		times := stat.Each(samples[name], func(seconds float64) float64 { return seconds * 1000 })
+		r.measure(name, stat.Of(times), "ms")
+	}
+}
+
+// add adds what a scenario found, under its name.
+func (r *Result) add(scenario string, found Result) {
+	for _, finding := range found.Findings {
+		finding.Scenario = scenario
+		r.Findings = append(r.Findings, finding)
+	}
+	for _, measure := range found.Measures {
+		measure.Scenario = scenario
+		r.Measures = append(r.Measures, measure)
+	}
+	for _, note := range found.Notes {
+		r.Notes = append(r.Notes, scenario+": "+note)
 	}
 }

@@ -2,18 +2,27 @@ package suite
 
 import (
 	"context"
-	"errors"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
+	"github.com/lease-governance/leasereaper/internal/bench/stat"
+	"github.com/lease-governance/leasereaper/internal/bench/wire"
 )
 
-// sqlKill has the worker of one waiting job claim it and die.
+// sqlKill has workers claim jobs that wait, and die.
+//
+//	$1 how many  bigint
 const sqlKill = `-- bench.kill
 update job_queue
 set state = 'leased', lease_owner = 'worker', lease_until = now() - interval '1 second'
-where job_id = (select job_id from job_queue where state = 'ready' limit 1)`
+where job_id = any(array(select job_id from job_queue where state = 'ready' limit $1::bigint))`
+
+// kill has workers die.
+func kill(ctx context.Context, worker *pgxpool.Pool, jobs int) error {
+	_, err := worker.Exec(ctx, sqlKill, jobs)
+	return err
+}
 
 // applyOne reaps the job of one dead worker: what a reaper does most, when it
 // does anything.
@@ -21,10 +30,14 @@ func applyOne() Scenario {
 	return Scenario{
 		Name:  "apply-one",
 		About: "apply, one stale row",
-		Run: func(ctx context.Context, env *Env) (Result, error) {
-			return env.quiet(ctx, 1, func(r *Result, samples map[string]Sample) {
-				r.latency(samples, byRow, atMost(1.05))
-			})
+		Run: func(ctx context.Context, env *Env) (r Result, err error) {
+			samples, err := env.quiet(ctx, 1)
+			if err != nil {
+				return r, err
+			}
+			r.slower(samples, reference, atMost(1.05))
+			r.times([]string{library, reference, statement}, samples)
+			return r, nil
 		},
 	}
 }
@@ -33,51 +46,70 @@ func applyOne() Scenario {
 func applyIdle() Scenario {
 	return Scenario{
 		Name:  "apply-idle",
-		About: "apply, gates open, nothing stale",
-		Run: func(ctx context.Context, env *Env) (Result, error) {
-			return env.quiet(ctx, 0, func(r *Result, samples map[string]Sample) {
-				r.latency(samples, byRow, atMost(0.75))
-			})
+		About: "apply, the gates open, nothing stale",
+		Run: func(ctx context.Context, env *Env) (r Result, err error) {
+			samples, err := env.quiet(ctx, 0)
+			if err != nil {
+				return r, err
+			}
+			r.slower(samples, reference, atMost(0.75))
+			r.times([]string{library, reference, statement}, samples)
+			err = env.idleExchanges(ctx, &r)
+			return r, err
 		},
 	}
 }
 
-// quiet has the contenders reap a queue in which a few rows are stale before each
+// quiet has the contenders reap a queue in which a few jobs are stale before each
 // turn, and no others.
-func (env *Env) quiet(ctx context.Context, stale int, find func(*Result, map[string]Sample)) (r Result, err error) {
-	q, err := env.Bed.Lay(ctx, bed.Shape{Rows: env.Rows})
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, q.Close(ctx)) }()
-	list, err := contenders(ctx, q)
-	if err != nil {
-		return r, err
-	}
-	worker, err := q.Connect(ctx)
-	if err != nil {
-		return r, err
-	}
-	race := Race{
-		Warmups: 10 * env.Warmups, Rounds: env.Rounds, Limit: env.Batch, Want: stale, Before: kill(worker, stale),
-	}
-	samples, err := race.run(ctx, list)
-	if err != nil {
-		return r, err
-	}
-	find(&r, samples)
-	r.times(list, samples)
-	return r, nil
+func (env *Env) quiet(ctx context.Context, stale int) (samples Samples, err error) {
+	err = env.on(ctx, bed.Shape{Rows: env.Rows}, func(q *bed.Queue) error {
+		list, err := connect(ctx, q, all()...)
+		if err != nil {
+			return err
+		}
+		worker, err := q.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		race := Race{
+			Warmups: 10 * env.Warmups,
+			Rounds:  env.Calls,
+			Limit:   env.Batch,
+			Stale:   func(int) int { return stale },
+			Before:  func(ctx context.Context, _ int) error { return kill(ctx, worker, stale) },
+		}
+		samples, err = race.run(ctx, list)
+		return err
+	})
+	return samples, err
 }
 
-// kill has workers die before a turn.
-func kill(worker *pgxpool.Pool, stale int) func(context.Context) error {
-	return func(ctx context.Context) error {
-		for range stale {
-			if _, err := worker.Exec(ctx, sqlKill); err != nil {
-				return err
-			}
+// idleExchanges counts the exchanges of an apply that finds nothing.
+func (env *Env) idleExchanges(ctx context.Context, r *Result) error {
+	return env.on(ctx, bed.Shape{Rows: env.Rows}, func(q *bed.Queue) error {
+		counter := &wire.Counter{}
+		pool, err := q.Connect(ctx, counter.Attach)
+		if err != nil {
+			return err
 		}
-		return nil
+		contender, err := Library(pool)
+		if err != nil {
+			return err
+		}
+		exchanges, err := countExchanges(ctx, counter, contender, env.Batch)
+		r.find("exchanges", stat.Exactly(float64(exchanges)), "", atMost(2))
+		return err
+	})
+}
+
+// countExchanges counts those of one batch, after one that has prepared its
+// statements.
+func countExchanges(ctx context.Context, counter *wire.Counter, contender Contender, limit int) (int64, error) {
+	if _, err := contender.Reap(ctx, limit); err != nil {
+		return 0, err
 	}
+	before := counter.Exchanges()
+	_, err := contender.Reap(ctx, limit)
+	return counter.Exchanges() - before, err
 }

@@ -5,40 +5,13 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"runtime"
 
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
 )
-
-// Env is what a scenario has to work with.
-type Env struct {
-	Bed *bed.Bed
-	Size
-}
-
-// Size is how much a run measures.
-type Size struct {
-	Rows    int // in the queue
-	Stale   int // of those
-	Batch   int
-	Small   int // the small batch
-	Rounds  int // at most, where a round costs little
-	Warmups int
-}
-
-// Full is the size that the goals are about, and Smoke one that takes seconds and
-// shows that each scenario works.
-var (
-	Full  = Size{Rows: 1_000_000, Stale: 100_000, Batch: 1000, Small: 100, Rounds: 300, Warmups: 3}
-	Smoke = Size{Rows: 2000, Stale: 1000, Batch: 40, Small: 20, Rounds: 3, Warmups: 1}
-)
-
-// rounds is how many rounds a backlog is enough for.
-func (s Size) rounds(batch, contenders int) int {
-	return min(s.Rounds, s.Stale/(batch*contenders)-s.Warmups)
-}
 
 // Scenario is one thing that is measured.
 type Scenario struct {
@@ -50,12 +23,19 @@ type Scenario struct {
 // All returns the scenarios in the order in which they are run and shown.
 func All() []Scenario {
 	return []Scenario{
-		applyScattered(), applyDense(), applySmall(), applyOne(), applyIdle(),
+		applyScattered(), applyDense(), applyFew(),
+		applyOne(), applyIdle(), applyRefused(), applyLink(), allocations(),
+		drain(), crowd(), deadIndex(), dryRun(),
 	}
 }
 
-// Run runs the scenarios whose name matches, and tells each one's name before it
-// begins.
+// Env is what a scenario has to work with.
+type Env struct {
+	Bed *bed.Bed
+	Size
+}
+
+// Run runs the scenarios whose name matches, and tells of each before it begins.
 func Run(ctx context.Context, env *Env, only *regexp.Regexp, tell func(Scenario)) (Result, error) {
 	var all Result
 	for _, scenario := range All() {
@@ -73,17 +53,15 @@ func Run(ctx context.Context, env *Env, only *regexp.Regexp, tell func(Scenario)
 	return all, nil
 }
 
-// add adds a scenario's result under its name.
-func (r *Result) add(name string, of Result) {
-	for _, finding := range of.Findings {
-		finding.Scenario = name
-		r.Findings = append(r.Findings, finding)
+// on lays a queue for as long as do lasts.
+func (env *Env) on(ctx context.Context, shape bed.Shape, do func(*bed.Queue) error) (err error) {
+	q, err := env.Bed.Lay(ctx, shape)
+	if err != nil {
+		return err
 	}
-	for _, measure := range of.Measures {
-		measure.Scenario = name
-		r.Measures = append(r.Measures, measure)
-	}
-	for _, note := range of.Notes {
-		r.Notes = append(r.Notes, name+": "+note)
-	}
+	defer func() { err = errors.Join(err, q.Close(ctx)) }()
+	return do(q)
 }
+
+// scattered is the shape of the queue where nothing else is said.
+func (env *Env) scattered() bed.Shape { return bed.Shape{Rows: env.Rows, Stale: env.Stale} }
