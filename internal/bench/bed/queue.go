@@ -2,39 +2,24 @@ package bed
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/lease-governance/leasereaper/internal/oracle"
-	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// Shape is how a queue is filled. Its rows are 330 bytes wide. One stale lease in
-// ten belongs to a job whose tries are spent.
-type Shape struct {
-	Rows  int
-	Stale int
-	// Dense has the stale rows side by side in the table, the oldest lease
-	// first. Otherwise they are spread over the whole table and their leases
-	// ended in no order.
-	Dense bool
+// Filling is what a database holds. It is made once and cloned from then on.
+type Filling struct {
+	// Name tells it from other fillings.
+	Name string
+	// Fill makes the tables and the rows.
+	Fill func(ctx context.Context, conn *pgx.Conn) error
+	// Warm are queries that read what a clone should have in memory.
+	Warm []string
 }
 
-// sqlFill fills the queue.
-//
-//	$1 rows   bigint
-//	$2 stale  bigint
-//	$3 dense  boolean
-//
-//go:embed fill.sql
-var sqlFill string
-
-// Queue is a database with a filled queue, open gates, and the reference
-// functions.
+// Queue is a database with a filled queue.
 type Queue struct {
 	Name string
 
@@ -42,10 +27,10 @@ type Queue struct {
 	pools []*pgxpool.Pool
 }
 
-// Lay clones a queue of a shape. Its pages are in memory, and were written since
-// the last checkpoint, as those of a busy queue are.
-func (b *Bed) Lay(ctx context.Context, shape Shape) (*Queue, error) {
-	template, err := b.template(ctx, shape)
+// Lay clones the queue of a filling. Its pages are in memory, and were written
+// since the last checkpoint, as those of a busy queue are.
+func (b *Bed) Lay(ctx context.Context, filling Filling) (*Queue, error) {
+	template, err := b.template(ctx, filling)
 	if err != nil {
 		return nil, err
 	}
@@ -54,76 +39,63 @@ func (b *Bed) Lay(ctx context.Context, shape Shape) (*Queue, error) {
 		return nil, err
 	}
 	q := &Queue{Name: name, bed: b}
-	if err := q.warm(ctx); err != nil {
+	if err := b.with(ctx, name, func(conn *pgx.Conn) error { return warm(ctx, conn, filling.Warm) }); err != nil {
 		return nil, errors.Join(err, q.Close(ctx))
 	}
 	return q, nil
 }
 
-// template returns the database to clone for a shape, and fills it at the first
+// template returns the database to clone for a filling, and fills it at the first
 // call.
-func (b *Bed) template(ctx context.Context, shape Shape) (string, error) {
-	if name, ok := b.templates[shape]; ok {
+func (b *Bed) template(ctx context.Context, filling Filling) (string, error) {
+	if name, ok := b.templates[filling.Name]; ok {
 		return name, nil
 	}
 	name, err := b.create(ctx, "template0")
 	if err != nil {
 		return "", err
 	}
-	if err := b.fill(ctx, name, shape); err != nil {
-		return "", fmt.Errorf("bed: fill: %w", err)
+	err = b.with(ctx, name, func(conn *pgx.Conn) error {
+		if err := filling.Fill(ctx, conn); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, `vacuum (analyze, freeze)`)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("bed: fill %s: %w", filling.Name, err)
 	}
-	b.templates[shape] = name
+	b.templates[filling.Name] = name
 	return name, nil
 }
 
-// fill closes its connection, which would prevent the cloning.
-func (b *Bed) fill(ctx context.Context, name string, shape Shape) error {
-	conn, err := pgx.Connect(ctx, b.server.ConnString(name))
+// with connects to a database for as long as do lasts: a connection would be in
+// the way of whoever clones it.
+func (b *Bed) with(ctx context.Context, database string, do func(*pgx.Conn) error) error {
+	conn, err := pgx.Connect(ctx, b.server.ConnString(database))
 	if err != nil {
 		return err
 	}
-	steps := []error{
-		execute(ctx, conn, reaper.Schema),
-		execute(ctx, conn, oracle.Functions),
-		execute(ctx, conn, sqlOpenGates),
-		execute(ctx, conn, sqlFill, shape.Rows, shape.Stale, shape.Dense),
-		execute(ctx, conn, `vacuum (analyze, freeze)`),
+	return errors.Join(do(conn), conn.Close(ctx))
+}
+
+// warm runs queries that read much, by index where they can.
+func warm(ctx context.Context, conn *pgx.Conn, queries []string) error {
+	for _, sql := range append([]string{`set max_parallel_workers_per_gather = 0`}, queries...) {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("bed: warm up: %w", err)
+		}
 	}
-	return errors.Join(append(steps, conn.Close(ctx))...)
+	return nil
 }
 
-func execute(ctx context.Context, conn *pgx.Conn, sql string, arguments ...any) error {
-	_, err := conn.Exec(ctx, sql, arguments...)
-	return err
-}
+// ConnString returns what connects to the database.
+func (q *Queue) ConnString() string { return q.bed.server.ConnString(q.Name) }
 
-const sqlOpenGates = `-- bed.open_gates
-insert into queue_config (key, value)
-values
-  ('queue.job_substrate.enabled', 'true'),
-  ('queue.lease.reaper_enabled', 'true'),
-  ('queue.lease.reaper_dry_run_only', 'false')`
-
-// warm reads the table and its key into memory.
-func (q *Queue) warm(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, q.bed.server.ConnString(q.Name))
-	if err != nil {
-		return err
-	}
-	err = errors.Join(
-		execute(ctx, conn, `set max_parallel_workers_per_gather = 0`),
-		execute(ctx, conn, `select count(payload) from job_queue`),
-		execute(ctx, conn, `set enable_seqscan = off`),
-		execute(ctx, conn, `select count(job_id) from job_queue`),
-	)
-	return errors.Join(err, conn.Close(ctx))
-}
-
-// Connect returns a pool on the queue's database, of one connection unless change
-// allows more. It ends with the queue.
+// Connect returns a pool on the database, of one connection unless change allows
+// more. It ends with the queue.
 func (q *Queue) Connect(ctx context.Context, change ...func(*pgxpool.Config)) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(q.bed.server.ConnString(q.Name))
+	config, err := pgxpool.ParseConfig(q.ConnString())
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +111,7 @@ func (q *Queue) Connect(ctx context.Context, change ...func(*pgxpool.Config)) (*
 	return pool, nil
 }
 
-// Close drops the database.
+// Close closes the pools and drops the database.
 func (q *Queue) Close(ctx context.Context) error {
 	for _, pool := range q.pools {
 		pool.Close()

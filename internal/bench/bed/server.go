@@ -41,7 +41,7 @@ type Bed struct {
 	server    *pgtest.Server
 	admin     *pgxpool.Pool
 	small     bool
-	templates map[Shape]string
+	templates map[string]string // by the name of their filling
 	databases int
 }
 
@@ -56,7 +56,7 @@ func Start(ctx context.Context, small bool) (*Bed, error) {
 	if err != nil {
 		return nil, errors.Join(err, server.Stop())
 	}
-	return &Bed{server: server, admin: admin, small: small, templates: map[Shape]string{}}, nil
+	return &Bed{server: server, admin: admin, small: small, templates: map[string]string{}}, nil
 }
 
 // Stop ends the server and removes its data.

@@ -17,7 +17,7 @@ func Print(out io.Writer, result suite.Result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row(w, "scenario", "what", "median", "quartiles", "goal", "")
 	for _, f := range result.Findings {
-		row(w, f.Scenario, f.What, figure(f.Value.Median)+" "+f.Unit, quartiles(f.Value), goal(f.Goal), verdict(f))
+		row(w, f.Scenario, f.What, median(f), quartiles(f.Value), goal(f.Goal), verdict(f))
 	}
 	row(w)
 	row(w, "scenario", "contender", "median", "quartiles", "unit", "")
@@ -28,6 +28,14 @@ func Print(out io.Writer, result suite.Result) error {
 		fmt.Fprintln(w, note)
 	}
 	return w.Flush()
+}
+
+// median is the figure of a finding, or why there is none.
+func median(f suite.Finding) string {
+	if f.NotRun != "" {
+		return "-"
+	}
+	return strings.TrimSpace(figure(f.Value.Median) + " " + f.Unit)
 }
 
 func row(w io.Writer, cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")) }
@@ -64,6 +72,8 @@ func goal(g *suite.Goal) string {
 
 func verdict(f suite.Finding) string {
 	switch {
+	case f.NotRun != "":
+		return "not run: " + f.NotRun
 	case f.Goal == nil:
 		return ""
 	case f.Reached():

@@ -3,12 +3,10 @@ package suite
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
-	"github.com/lease-governance/leasereaper/internal/bench/stat"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -26,7 +24,7 @@ func dryRun() Scenario {
 				race := Race{Warmups: env.Warmups, Rounds: env.Rounds, Limit: env.Few}
 				samples, err := race.run(ctx, list)
 				r.faster(samples, reference, atLeast(1))
-				r.find("speed with CountUpTo against the oracle", stat.Exactly(math.NaN()), "x", atLeast(50))
+				r.notRun("speed with CountUpTo against the oracle", "Config.CountUpTo is not there yet", atLeast(50))
 				r.times(names(list), samples)
 				return err
 			})

@@ -1,7 +1,7 @@
 package suite
 
 import (
-	"math"
+	"strings"
 
 	"github.com/lease-governance/leasereaper/internal/bench/stat"
 )
@@ -12,7 +12,8 @@ type Finding struct {
 	What     string      `json:"what"`
 	Value    stat.Spread `json:"value"`
 	Unit     string      `json:"unit"`
-	Goal     *Goal       `json:"goal,omitempty"` // nil: there is none
+	Goal     *Goal       `json:"goal,omitempty"`    // nil: there is none
+	NotRun   string      `json:"not_run,omitempty"` // why there is no value
 }
 
 // Goal is what a figure's median should be.
@@ -30,7 +31,7 @@ func (f Finding) Reached() bool {
 	switch {
 	case f.Goal == nil:
 		return true
-	case math.IsNaN(f.Value.Median):
+	case f.NotRun != "":
 		return false
 	case f.Goal.Most:
 		return f.Value.Median <= f.Goal.Bound
@@ -59,6 +60,11 @@ func (r *Result) find(what string, value stat.Spread, unit string, goal *Goal) {
 	r.Findings = append(r.Findings, Finding{What: what, Value: value, Unit: unit, Goal: goal})
 }
 
+// notRun adds a finding that could not be made.
+func (r *Result) notRun(what, why string, goal *Goal) {
+	r.Findings = append(r.Findings, Finding{What: what, NotRun: why, Goal: goal})
+}
+
 // measure adds a measure.
 func (r *Result) measure(contender string, value stat.Spread, unit string) {
 	r.Measures = append(r.Measures, Measure{Contender: contender, Value: value, Unit: unit})
@@ -68,13 +74,13 @@ func (r *Result) measure(contender string, value stat.Spread, unit string) {
 // by round.
 func (r *Result) faster(samples Samples, than string, goal *Goal) {
 	ratios := stat.Ratios(samples[than], samples[library])
-	r.find("speed against the "+than, stat.Of(ratios), "x", goal)
+	r.find("speed against "+article(than), stat.Of(ratios), "x", goal)
 }
 
 // slower finds how long the library took, as a multiple of what another did.
 func (r *Result) slower(samples Samples, than string, goal *Goal) {
 	ratios := stat.Ratios(samples[library], samples[than])
-	r.find("latency against the "+than, stat.Of(ratios), "x", goal)
+	r.find("latency against "+article(than), stat.Of(ratios), "x", goal)
 }
 
 // rates measures each contender's rows a second.
@@ -106,4 +112,12 @@ func (r *Result) add(scenario string, found Result) {
 	for _, note := range found.Notes {
 		r.Notes = append(r.Notes, scenario+": "+note)
 	}
+}
+
+// article puts the before a name that is no one's own.
+func article(name string) string {
+	if strings.ToLower(name) == name {
+		return "the " + name
+	}
+	return name
 }

@@ -26,6 +26,7 @@ func All() []Scenario {
 		applyScattered(), applyDense(), applyFew(),
 		applyOne(), applyIdle(), applyRefused(), applyLink(), allocations(),
 		drain(), crowd(), deadIndex(), dryRun(),
+		peerRiver(), peerPgBoss(), peerGraphile(),
 	}
 }
 
@@ -53,9 +54,14 @@ func Run(ctx context.Context, env *Env, only *regexp.Regexp, tell func(Scenario)
 	return all, nil
 }
 
-// on lays a queue for as long as do lasts.
-func (env *Env) on(ctx context.Context, shape bed.Shape, do func(*bed.Queue) error) (err error) {
-	q, err := env.Bed.Lay(ctx, shape)
+// on lays a queue of the reference schema for as long as do lasts.
+func (env *Env) on(ctx context.Context, shape bed.Shape, do func(*bed.Queue) error) error {
+	return env.onFilling(ctx, shape.Filling(), do)
+}
+
+// onFilling lays any queue for as long as do lasts.
+func (env *Env) onFilling(ctx context.Context, filling bed.Filling, do func(*bed.Queue) error) (err error) {
+	q, err := env.Bed.Lay(ctx, filling)
 	if err != nil {
 		return err
 	}
