@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"regexp"
 	"syscall"
+	"time"
 
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
 	"github.com/lease-governance/leasereaper/internal/bench/report"
@@ -66,7 +67,10 @@ func run(ctx context.Context, out io.Writer, arguments []string) (err error) {
 	if o.smoke {
 		env.Size = suite.Smoke
 	}
-	result, err := suite.Run(ctx, env, o.only, func(s suite.Scenario) { fmt.Fprintf(out, "%s: %s\n", s.Name, s.About) })
+	began := time.Now()
+	result, err := suite.Run(ctx, env, o.only, func(s suite.Scenario) {
+		fmt.Fprintf(out, "%7.1fs  %s: %s\n", time.Since(began).Seconds(), s.Name, s.About)
+	})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -64,6 +65,9 @@ func (b *Bed) Stop() error {
 	b.admin.Close()
 	return b.server.Stop()
 }
+
+// Log returns the path of the server's log.
+func (b *Bed) Log() string { return filepath.Join(b.server.Folder(), "log") }
 
 // Setting is a line about where figures were measured.
 type Setting struct {

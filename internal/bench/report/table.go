@@ -24,9 +24,6 @@ func Print(out io.Writer, result suite.Result) error {
 	for _, m := range result.Measures {
 		row(w, m.Scenario, m.Contender, figure(m.Value.Median), quartiles(m.Value), m.Unit, "")
 	}
-	for _, note := range result.Notes {
-		fmt.Fprintln(w, note)
-	}
 	return w.Flush()
 }
 

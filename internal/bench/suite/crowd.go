@@ -22,7 +22,7 @@ func crowd() Scenario {
 		About: "eight reapers drain one backlog at once, and one alone",
 		Run: func(ctx context.Context, env *Env) (r Result, err error) {
 			var alone, together []float64
-			for range 1 + 2*env.Repeats {
+			for range env.Repeats {
 				for _, turn := range []struct {
 					reapers int
 					rates   *[]float64

@@ -52,7 +52,20 @@ type Measure struct {
 type Result struct {
 	Findings []Finding `json:"findings"`
 	Measures []Measure `json:"measures"`
-	Notes    []string  `json:"notes,omitempty"`
+	Series   []Series  `json:"series,omitempty"`
+}
+
+// Series is a line of a plot.
+type Series struct {
+	Scenario  string  `json:"scenario"`
+	Contender string  `json:"contender"`
+	Points    []Point `json:"points"`
+}
+
+// Point is what was measured at a size.
+type Point struct {
+	Size  int         `json:"size"`
+	Value stat.Spread `json:"value"`
 }
 
 // find adds a finding.
@@ -68,6 +81,17 @@ func (r *Result) notRun(what, why string, goal *Goal) {
 // measure adds a measure.
 func (r *Result) measure(contender string, value stat.Spread, unit string) {
 	r.Measures = append(r.Measures, Measure{Contender: contender, Value: value, Unit: unit})
+}
+
+// plot adds a point to a contender's line.
+func (r *Result) plot(contender string, size int, value stat.Spread) {
+	for i := range r.Series {
+		if r.Series[i].Contender == contender {
+			r.Series[i].Points = append(r.Series[i].Points, Point{size, value})
+			return
+		}
+	}
+	r.Series = append(r.Series, Series{Contender: contender, Points: []Point{{size, value}}})
 }
 
 // faster finds how many times as fast as another contender the library was, round
@@ -109,8 +133,9 @@ func (r *Result) add(scenario string, found Result) {
 		measure.Scenario = scenario
 		r.Measures = append(r.Measures, measure)
 	}
-	for _, note := range found.Notes {
-		r.Notes = append(r.Notes, scenario+": "+note)
+	for _, series := range found.Series {
+		series.Scenario = scenario
+		r.Series = append(r.Series, series)
 	}
 }
 

@@ -51,13 +51,12 @@ func (env *Env) link(ctx context.Context, q *bed.Queue, r *Result) (err error) {
 		return err
 	}
 	there.Name = "library, over the link"
-	samples, err := Race{
-		Warmups: env.Warmups, Rounds: min(env.Rounds, env.rounds(env.Batch, 2)), Limit: env.Batch,
-	}.run(ctx, []Contender{here, there})
+	exchanges, err := countExchanges(ctx, counter, here, env.Batch)
 	if err != nil {
 		return err
 	}
-	exchanges, err := countExchanges(ctx, counter, here, env.Batch)
+	race := Race{Warmups: env.Warmups, Rounds: env.rounds(env.Batch, 2) - 2, Limit: env.Batch}
+	samples, err := race.run(ctx, []Contender{here, there})
 	r.find("delays waited for", stat.Exactly(float64(2*exchanges)), "", atMost(4))
 	r.times([]string{here.Name, there.Name}, samples)
 	return err

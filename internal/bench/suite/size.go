@@ -22,7 +22,7 @@ const warmUp = 100
 // Full is the size that the goals are about.
 var Full = Size{
 	Rows: 1_000_000, Stale: 100_000, Batch: 1000, Few: 100,
-	Rounds: 100, Calls: 1000, Warmups: 6, Repeats: 3,
+	Rounds: 100, Calls: 1000, Warmups: 6, Repeats: 5,
 	Batches:  []int{10, 30, 100, 300, 1000, 3000, 10_000},
 	Backlogs: []int{1000, 10_000, 100_000, 1_000_000},
 }

@@ -26,6 +26,7 @@ func All() []Scenario {
 		applyScattered(), applyDense(), applyFew(),
 		applyOne(), applyIdle(), applyRefused(), applyLink(), allocations(),
 		drain(), crowd(), deadIndex(), dryRun(),
+		anatomy(), anatomyIdle(), batchSizes(), backlogs(),
 		peerRiver(), peerPgBoss(), peerGraphile(),
 	}
 }
