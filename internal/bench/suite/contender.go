@@ -46,12 +46,12 @@ func all() []Make { return []Make{Library, Oracle, Single} }
 // connect makes contenders, each on a connection of its own.
 func connect(ctx context.Context, q *bed.Queue, makes ...Make) ([]Contender, error) {
 	list := make([]Contender, len(makes))
-	for i, make := range makes {
+	for i, entrant := range makes {
 		pool, err := q.Connect(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if list[i], err = make(pool); err != nil {
+		if list[i], err = entrant(pool); err != nil {
 			return nil, err
 		}
 	}
