@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/lease-governance/leasereaper/internal/bench/suite"
 )
 
 // page is what has the generated parts.
@@ -43,6 +41,8 @@ func (r Report) parts() []part {
 		{"figures", r.figures()},
 		{"anatomy", r.anatomy("anatomy")},
 		{"anatomy-idle", r.anatomy("anatomy-idle")},
+		{"batch-sizes", r.sizes("batch-sizes", "jobs in a batch", "rows/s")},
+		{"backlogs", r.sizes("backlogs", "stale leases", "ms")},
 	}
 }
 
@@ -61,83 +61,4 @@ func replace(page, name, text string) (string, error) {
 		return page, nil
 	}
 	return before + opening + text + closing + after, nil
-}
-
-// table writes a table, or nothing when it has no rows.
-func table(rows [][]string, titles ...string) string {
-	if len(rows) == 0 {
-		return ""
-	}
-	var text strings.Builder
-	for _, cells := range append([][]string{titles, dashes(len(titles))}, rows...) {
-		text.WriteString("| " + strings.Join(cells, " | ") + " |\n")
-	}
-	return text.String()
-}
-
-func dashes(n int) []string {
-	cells := make([]string, n)
-	for i := range cells {
-		cells[i] = "---"
-	}
-	return cells
-}
-
-func (r Report) place() string {
-	var rows [][]string
-	for _, setting := range r.Place {
-		rows = append(rows, []string{setting.Name, setting.Value})
-	}
-	return table(rows, "what", "here")
-}
-
-func (r Report) goals() string {
-	var rows [][]string
-	for _, f := range r.Result.Findings {
-		verdict := verdict(f)
-		if verdict == "RED" {
-			verdict = "**red**"
-		}
-		rows = append(rows, []string{about(f.Scenario), f.What, found(f), middle(f.Value), goal(f), verdict})
-	}
-	return table(rows, "scenario", "what", "median", "middle half", "goal", "")
-}
-
-func (r Report) figures() string {
-	var rows [][]string
-	for _, m := range r.Result.Measures {
-		if !strings.HasPrefix(m.Scenario, "anatomy") {
-			median := with(m.Unit, figure(m.Value.Median))
-			rows = append(rows, []string{about(m.Scenario), m.Contender, median, middle(m.Value)})
-		}
-	}
-	return table(rows, "scenario", "contender", "median", "middle half")
-}
-
-// anatomy adds to each step of a batch what share of its time that is.
-func (r Report) anatomy(scenario string) string {
-	var steps []suite.Measure
-	total := 0.0
-	for _, m := range r.Result.Measures {
-		if m.Scenario == scenario {
-			steps = append(steps, m)
-			total += m.Value.Median
-		}
-	}
-	var rows [][]string
-	for _, m := range steps {
-		share := fmt.Sprintf("%.0f%%", 100*m.Value.Median/total)
-		rows = append(rows, []string{m.Contender, with(m.Unit, figure(m.Value.Median)), share})
-	}
-	return table(rows, "step", "median", "share")
-}
-
-// about says what a scenario is.
-func about(name string) string {
-	for _, scenario := range suite.All() {
-		if scenario.Name == name {
-			return scenario.About
-		}
-	}
-	return name
 }

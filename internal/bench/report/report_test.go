@@ -54,6 +54,10 @@ Between.
 <!-- bench anatomy-idle -->
 what an earlier run has found
 <!-- bench end -->
+<!-- bench batch-sizes -->
+<!-- bench end -->
+<!-- bench backlogs -->
+<!-- bench end -->
 The end.
 `
 
@@ -82,7 +86,7 @@ By hand.
 | --- | --- | --- | --- | --- | --- |
 | apply, limit 1000, the stale rows spread over the table | speed | 1.75x | 1.50 - 2 | at least 1.8x | **red** |
 | apply, the gates open, nothing stale | exchanges | 2 |  | at most 2 | reached |
-| pg-boss's expire on its own tables, and a drain by the library | speed | - |  | at least 3 | not run |
+| pg-boss's supervise on its own tables, and a drain by the library | speed | - |  | at least 3 | not run |
 <!-- bench end -->
 <!-- bench figures -->
 | scenario | contender | median | middle half |
@@ -98,6 +102,13 @@ By hand.
 Between.
 <!-- bench anatomy-idle -->
 what an earlier run has found
+<!-- bench end -->
+<!-- bench batch-sizes -->
+<!-- bench end -->
+<!-- bench backlogs -->
+| stale leases | library |
+| --- | --- |
+| 10 | 1 ms |
 <!-- bench end -->
 The end.
 `, string(text))

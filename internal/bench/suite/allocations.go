@@ -27,7 +27,7 @@ func (env *Env) allocate(ctx context.Context, q *bed.Queue, r *Result) error {
 		return err
 	}
 	var objects, bytes []float64
-	for round := range env.Warmups + env.rounds(env.Batch, 1) - 1 {
+	for round := range env.batches() {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		count, err := list[0].Reap(ctx, env.Batch)

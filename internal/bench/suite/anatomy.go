@@ -20,8 +20,9 @@ func anatomy() Scenario {
 		Name:  "anatomy",
 		About: "where the time of an apply with limit 1000 goes",
 		Run: func(ctx context.Context, env *Env) (r Result, err error) {
-			rounds := min(env.Rounds, env.rounds(env.Batch, 1)-1)
-			err = env.on(ctx, env.scattered(), func(q *bed.Queue) error { return env.dissect(ctx, q, rounds, &r) })
+			err = env.on(ctx, env.scattered(), func(q *bed.Queue) error {
+				return env.dissect(ctx, q, env.batches(), &r)
+			})
 			return r, err
 		},
 	}
@@ -34,7 +35,7 @@ func anatomyIdle() Scenario {
 		About: "where the time of an apply goes that finds nothing",
 		Run: func(ctx context.Context, env *Env) (r Result, err error) {
 			err = env.on(ctx, bed.Shape{Rows: env.Rows}, func(q *bed.Queue) error {
-				return env.dissect(ctx, q, env.Rounds, &r)
+				return env.dissect(ctx, q, env.Warmups+env.Rounds, &r)
 			})
 			return r, err
 		},
@@ -47,7 +48,7 @@ func logging(config *pgxpool.Config) {
 	config.ConnConfig.RuntimeParams["log_parameter_max_length"] = "0"
 }
 
-// dissect measures each step of the library's batches.
+// dissect measures each step of the library's batches. The first are a warm-up.
 func (env *Env) dissect(ctx context.Context, q *bed.Queue, rounds int, r *Result) error {
 	pool, err := q.Connect(ctx, logging)
 	if err != nil {
@@ -63,7 +64,7 @@ func (env *Env) dissect(ctx context.Context, q *bed.Queue, rounds int, r *Result
 	}
 	defer log.close()
 	var parts parts
-	for round := range env.Warmups + rounds {
+	for round := range rounds {
 		began := time.Now()
 		if _, err := contender.Reap(ctx, env.Batch); err != nil {
 			return err

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/metrics"
-	"sync"
 	"time"
 
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
@@ -63,10 +61,8 @@ func (env *Env) drainLibrary(ctx context.Context, q *bed.Queue, r *Result) (int6
 	if done := result.ResetCount + result.DeadLetterCount; done != env.Rows {
 		return 0, fmt.Errorf("the drain settled %d jobs, not %d", done, env.Rows)
 	}
-	tenth := max(1, len(diary.took)/10)
-	first, last := stat.Of(diary.took[:tenth]), stat.Of(diary.took[len(diary.took)-tenth:])
-	r.find("time of a batch, last tenth against first", stat.Exactly(last.Median/first.Median), "x", atMost(1.2))
-	r.find("heap in Go, at its peak", stat.Exactly(float64(heap.bytes)/(1<<20)), "MiB", atMost(32))
+	r.find("time of a batch, last tenth against first", diary.growth(), "x", atMost(1.2))
+	r.find("peak of the heap in Go", stat.Exactly(float64(heap.bytes)/(1<<20)), "MiB", atMost(32))
 	r.measure(library, diary.rate(env.Batch), "rows/s")
 	return bytes, nil
 }
@@ -96,68 +92,6 @@ func (env *Env) drainOracle(ctx context.Context, q *bed.Queue, r *Result) (int64
 		}
 	})
 	r.measure(reference, diary.rate(env.Batch), "rows/s")
+	r.measure("oracle, last tenth against first", diary.growth(), "x")
 	return bytes, err
-}
-
-// diary notes how long each batch took. As a log handler it hears of each apply
-// that changed something, after its commit, and takes no part in it.
-type diary struct {
-	last time.Time
-	took []float64 // seconds
-}
-
-func (d *diary) write() {
-	now := time.Now()
-	d.took, d.last = append(d.took, now.Sub(d.last).Seconds()), now
-}
-
-// rate is how many rows a second the batches came to.
-func (d *diary) rate(batch int) stat.Spread {
-	return stat.Of(stat.Each(d.took, func(seconds float64) float64 { return float64(batch) / seconds }))
-}
-
-var _ slog.Handler = (*diary)(nil)
-
-// Enabled is part of slog.Handler.
-func (*diary) Enabled(_ context.Context, level slog.Level) bool { return level == slog.LevelInfo }
-
-// Handle is part of slog.Handler.
-func (d *diary) Handle(context.Context, slog.Record) error {
-	d.write()
-	return nil
-}
-
-// WithAttrs is part of slog.Handler.
-func (d *diary) WithAttrs([]slog.Attr) slog.Handler { return d }
-
-// WithGroup is part of slog.Handler.
-func (d *diary) WithGroup(string) slog.Handler { return d }
-
-// peak is the most that the heap's objects, the dead ones among them that no
-// collection has freed yet, have taken.
-type peak struct{ bytes uint64 }
-
-// watch looks at the heap each millisecond, until it is stopped.
-func (p *peak) watch() (stop func()) {
-	done := make(chan struct{})
-	var group sync.WaitGroup
-	group.Go(func() {
-		ticker := time.NewTicker(time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				p.look()
-			case <-done:
-				return
-			}
-		}
-	})
-	return func() { close(done); group.Wait() }
-}
-
-func (p *peak) look() {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	p.bytes = max(p.bytes, sample[0].Value.Uint64())
 }

@@ -101,11 +101,19 @@ func (n node) run(ctx context.Context, arguments ...string) (string, error) {
 	return strings.TrimSpace(string(output)), nil
 }
 
-// seconds runs the script, which prints how long something took.
-func (n node) seconds(ctx context.Context, arguments ...string) (float64, error) {
+// seconds runs the script, which prints how long something took, one figure a line.
+func (n node) seconds(ctx context.Context, arguments ...string) ([]float64, error) {
 	output, err := n.run(ctx, arguments...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return strconv.ParseFloat(output, 64)
+	var figures []float64
+	for _, line := range strings.Fields(output) {
+		figure, err := strconv.ParseFloat(line, 64)
+		if err != nil {
+			return nil, fmt.Errorf("node: %w", err)
+		}
+		figures = append(figures, figure)
+	}
+	return figures, nil
 }

@@ -20,6 +20,12 @@ type peer struct {
 	fill string // SQL with the rows and the stale ones as parameters
 	left string // SQL that counts the stale ones that are left
 	warm string // SQL that reads the table
+	does []does
+}
+
+// does is something of a peer's that is timed.
+type does struct {
+	what string
 	goal *Goal
 }
 
@@ -35,22 +41,24 @@ var (
 		fill: sqlFillPgBoss,
 		left: `select count(*) from pgboss.job where state = 'active' and started_on < now()`,
 		warm: `select count(data) from pgboss.job`,
-		goal: atLeast(3),
+		does: []does{{"pg-boss's expire", nil}, {"pg-boss's supervise", atLeast(3)}},
 	}
 	graphileWorker = peer{
 		name: "graphile-worker",
 		fill: sqlFillGraphile,
 		left: `select count(*) from graphile_worker._private_jobs where locked_at < now() - interval '4 hours'`,
 		warm: `select count(payload::text) from graphile_worker._private_jobs`,
+		does: []does{{"graphile-worker's unlock", nil}},
 	}
 )
 
-// peerPgBoss has pg-boss fail or retry what has run for too long, which is the
-// first of the things that its supervision does.
+// peerPgBoss has pg-boss retry or fail what has run for too long, which it calls to
+// expire. It is the first of the things that its supervision does; then it looks
+// for old jobs to archive and to drop, of which there are none.
 func peerPgBoss() Scenario {
 	return Scenario{
 		Name:  "peer-pg-boss",
-		About: "pg-boss's expire on its own tables, and a drain by the library",
+		About: "pg-boss's supervise on its own tables, and a drain by the library",
 		Run:   func(ctx context.Context, env *Env) (Result, error) { return env.peer(ctx, pgBoss) },
 	}
 }
@@ -70,52 +78,69 @@ func peerGraphile() Scenario {
 func (env *Env) peer(ctx context.Context, p peer) (r Result, err error) {
 	script, err := newNode(ctx)
 	if errors.Is(err, errNoNode) {
-		r.notRun("speed against "+p.name, err.Error(), p.goal)
+		for _, does := range p.does {
+			r.notRun("speed against "+does.what, err.Error(), does.goal)
+		}
 		return r, nil
 	}
 	if err != nil {
 		return r, err
 	}
-	var own, theirs []float64
+	var own []float64
+	theirs := make([][]float64, len(p.does))
 	for range env.Repeats {
 		rate, err := env.drainRate(ctx)
 		if err != nil {
 			return r, err
 		}
-		own = append(own, rate)
-		if rate, err = env.peerRate(ctx, script, p); err != nil {
+		rates, err := env.peerRates(ctx, script, p)
+		if err != nil {
 			return r, err
 		}
-		theirs = append(theirs, rate)
+		own = append(own, rate)
+		for i := range theirs {
+			theirs[i] = append(theirs[i], rates[i])
+		}
 	}
-	r.find("speed against "+p.name, stat.Of(stat.Ratios(own, theirs)), "x", p.goal)
 	r.measure(library, stat.Of(own), "rows/s")
-	r.measure(p.name, stat.Of(theirs), "rows/s")
+	for i, does := range p.does {
+		r.find("speed against "+does.what, stat.Of(stat.Ratios(own, theirs[i])), "x", does.goal)
+		r.measure(does.what, stat.Of(theirs[i]), "rows/s")
+	}
 	return r, nil
 }
 
-// peerRate is how many rows a second the peer reaps of its backlog.
-func (env *Env) peerRate(ctx context.Context, script node, p peer) (rate float64, err error) {
+// peerRates is how many rows a second the peer reaps of its backlog, for each of the
+// things that it does.
+func (env *Env) peerRates(ctx context.Context, script node, p peer) (rates []float64, err error) {
 	err = env.onFilling(ctx, env.filling(script, p), func(q *bed.Queue) error {
 		seconds, err := script.seconds(ctx, p.name, "reap", q.ConnString())
 		if err != nil {
 			return err
 		}
-		pool, err := q.Connect(ctx)
-		if err != nil {
-			return err
+		if len(seconds) != len(p.does) {
+			return fmt.Errorf("%s told of %d things, not %d", p.name, len(seconds), len(p.does))
 		}
-		var left int
-		if err := pool.QueryRow(ctx, p.left).Scan(&left); err != nil {
-			return err
-		}
-		if left != 0 {
-			return fmt.Errorf("%s left %d jobs", p.name, left)
-		}
-		rate = float64(env.Stale) / seconds
-		return nil
+		rates = stat.Each(seconds, func(took float64) float64 { return float64(env.Stale) / took })
+		return p.check(ctx, q)
 	})
-	return rate, err
+	return rates, err
+}
+
+// check fails a peer that left something.
+func (p peer) check(ctx context.Context, q *bed.Queue) error {
+	pool, err := q.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	var left int
+	if err := pool.QueryRow(ctx, p.left).Scan(&left); err != nil {
+		return err
+	}
+	if left != 0 {
+		return fmt.Errorf("%s left %d jobs", p.name, left)
+	}
+	return nil
 }
 
 // filling is the peer's schema, made by the peer, with rows as many and as wide as

@@ -41,3 +41,6 @@ func (s Size) rounds(limit, contenders int) int {
 	left := s.Stale - s.Warmups*contenders*min(limit, warmUp)
 	return min(s.Rounds, left/(limit*contenders))
 }
+
+// batches is how many batches one contender makes of a backlog.
+func (s Size) batches() int { return s.Stale / s.Batch }
