@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
@@ -137,6 +136,7 @@ func (env *Env) idlePasses(ctx context.Context, q *bed.Queue) (took []float64, e
 			}
 		},
 	})
+	stop(err) // it may have ended by itself
 	group.Wait()
 	if !errors.Is(err, errEnough) {
 		return nil, err
@@ -144,50 +144,16 @@ func (env *Env) idlePasses(ctx context.Context, q *bed.Queue) (took []float64, e
 	return took[env.Warmups:], nil
 }
 
-// sqlRenew is a worker's renewal, of a lease shorter than anybody would want.
-const sqlRenew = `-- bench.renew
-update job_queue
-set state = 'leased', lease_owner = 'worker', lease_until = now() + interval '30 milliseconds'
-where job_id = $1`
-
-const sqlFinish = `-- bench.finish
-update job_queue
-set state = 'succeeded', lease_owner = null, lease_until = null
-where job_id = $1`
-
-// renew renews the lease of one job until ctx ends, tells of each renewal, and then
-// finishes the job.
-func renew(ctx context.Context, pool *pgxpool.Pool, renewed func()) error {
-	var job pgtype.UUID
-	if err := pool.QueryRow(ctx, `select job_id from job_queue limit 1`).Scan(&job); err != nil {
-		return err
-	}
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			_, err := pool.Exec(context.WithoutCancel(ctx), sqlFinish, job)
-			return err
-		case <-ticker.C:
-			if _, err := pool.Exec(context.WithoutCancel(ctx), sqlRenew, job); err != nil {
-				return err
-			}
-			renewed()
-		}
-	}
-}
-
 // bare returns the seconds that applies of their own take to find nothing: they
 // remember no place, and begin at the oldest entry.
 func (env *Env) bare(ctx context.Context, queues ...*bed.Queue) ([][]float64, error) {
-	took := make([][]float64, len(queues))
+	took, none := make([][]float64, len(queues)), 0
 	for i, q := range queues {
 		list, err := connect(ctx, q, Library)
 		if err != nil {
 			return nil, err
 		}
-		race := Race{Warmups: 1, Rounds: min(env.Rounds, 5), Limit: env.Batch, Stale: func(int) int { return 0 }}
+		race := Race{Warmups: 1, Rounds: min(env.Rounds, 5), Limit: env.Batch, Want: &none}
 		samples, err := race.run(ctx, list)
 		if err != nil {
 			return nil, err

@@ -3,26 +3,10 @@ package suite
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
 	"github.com/lease-governance/leasereaper/internal/bench/stat"
 	"github.com/lease-governance/leasereaper/internal/bench/wire"
 )
-
-// sqlKill has workers claim jobs that wait, and die.
-//
-//	$1 how many  bigint
-const sqlKill = `-- bench.kill
-update job_queue
-set state = 'leased', lease_owner = 'worker', lease_until = now() - interval '1 second'
-where job_id = any(array(select job_id from job_queue where state = 'ready' limit $1::bigint))`
-
-// kill has workers die.
-func kill(ctx context.Context, worker *pgxpool.Pool, jobs int) error {
-	_, err := worker.Exec(ctx, sqlKill, jobs)
-	return err
-}
 
 // applyOne reaps the job of one dead worker: what a reaper does most, when it
 // does anything.
@@ -76,7 +60,7 @@ func (env *Env) quiet(ctx context.Context, stale int) (samples Samples, err erro
 			Warmups: 10 * env.Warmups,
 			Rounds:  env.Calls,
 			Limit:   env.Batch,
-			Stale:   func(int) int { return stale },
+			Want:    &stale,
 			Before:  func(ctx context.Context, _ int) error { return kill(ctx, worker, stale) },
 		}
 		samples, err = race.run(ctx, list)

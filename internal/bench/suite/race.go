@@ -21,10 +21,9 @@ type Race struct {
 	Warmups int // rounds that do not count: a new connection is slow at first
 	Rounds  int
 	Limit   int
-	// Stale has a turn find this many stale jobs, no matter the limit. Zero: there
-	// are enough.
-	Stale func(limit int) int
-	// Before is called before each turn, off the clock. Default nil.
+	// Want is how many jobs a turn has to settle. Nil: as many as its limit.
+	Want *int
+	// Before is called before each turn, off the clock, unless it is nil.
 	Before func(ctx context.Context, limit int) error
 }
 
@@ -72,8 +71,8 @@ func (race Race) check(count Count, want int) error {
 	if err != nil {
 		return err
 	}
-	if race.Stale != nil {
-		want = race.Stale(want)
+	if race.Want != nil {
+		want = *race.Want
 	}
 	if done.Jobs() != want {
 		return fmt.Errorf("settled %d jobs, not %d", done.Jobs(), want)
