@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -56,6 +58,39 @@ func TestCounterCountsExchanges(t *testing.T) {
 		test.do()
 		require.Equal(t, test.want, counter.Exchanges()-before, test.name)
 	}
+}
+
+// A large batch leaves in several writes, and its answer comes in several reads. It
+// is one exchange all the same.
+func TestCounterDoesNotCountWrites(t *testing.T) {
+	t.Parallel()
+	near, far := net.Pipe()
+	config, err := pgxpool.ParseConfig("")
+	require.NoError(t, err)
+	config.ConnConfig.DialFunc = func(context.Context, string, string) (net.Conn, error) { return near, nil }
+	counter := &wire.Counter{}
+	counter.Attach(config)
+	conn, err := config.ConnConfig.DialFunc(t.Context(), "", "")
+	require.NoError(t, err)
+	pass := func(from, to net.Conn) {
+		sent := make(chan error, 1)
+		go func() {
+			_, err := from.Write([]byte("word"))
+			sent <- err
+		}()
+		_, err := to.Read(make([]byte, 8))
+		require.NoError(t, err)
+		require.NoError(t, <-sent)
+	}
+
+	for range 2 {
+		pass(conn, far)
+		pass(conn, far)
+		pass(far, conn)
+		pass(far, conn)
+	}
+
+	require.EqualValues(t, 2, counter.Exchanges())
 }
 
 // A link that is shorter than it says would make anything reach its goal. What is
