@@ -53,7 +53,7 @@ with stored as (
 select s.job_id, s.dead_letter_id
 from (
   select count(*) = cardinality($4::text[])
-    and count(distinct job_id) filter (where job_id = any($4)) = cardinality($4) as each_once
+    and count(distinct job_id) filter (where job_id = any($4::text[])) = cardinality($4::text[]) as each_once
   from stored
 ) c
 left join stored s on true

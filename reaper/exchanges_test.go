@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/reaper"
@@ -62,4 +63,25 @@ func TestAClosedGateWinsOverWhatTheClaimMeets(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Equal(t, "queue.job_substrate.enabled=false", result.Reason)
+}
+
+// Over a slow link a reaper that asks once a row takes minutes for a batch.
+func TestTheNumberOfRoundTripsIsConstant(t *testing.T) {
+	t.Parallel()
+	pool := withOracle(t, openQueue(t))
+	traced, recorder := recording(t, pool)
+
+	for _, mover := range []deadletter.Mover{deadletter.Table{}, deadletter.Function{}} {
+		r := newReaper(t, traced, reaper.Config{DeadLetter: mover})
+		exchanges := func(jobs int) int {
+			exec(t, pool, `truncate job_queue, job_dead_letter`)
+			stale(t, pool, "retryable", jobs, 0, 5)
+			stale(t, pool, "exhausted", jobs, 4, 5)
+			recorder.exchanges = 0
+			require.Len(t, apply(t, r, 10000).Actions, 2*jobs)
+			return recorder.exchanges
+		}
+		require.Equal(t, exchanges(1), exchanges(2000))
+		require.LessOrEqual(t, exchanges(1), 3)
+	}
 }

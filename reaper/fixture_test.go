@@ -43,6 +43,11 @@ func openGates(t testing.TB, db execer) {
 		on conflict (key) do update set value = excluded.value`)
 }
 
+func closeGate(t testing.TB, db execer) {
+	t.Helper()
+	exec(t, db, `update queue_config set value = 'false' where key = $1`, gates.ReaperEnabled)
+}
+
 // withOracle adds the reference functions to the database.
 func withOracle(t testing.TB, pool *pgxpool.Pool) *pgxpool.Pool {
 	t.Helper()
@@ -66,6 +71,14 @@ func apply(t testing.TB, r *reaper.Reaper, limit int) *reaper.ApplyResult {
 	require.NoError(t, err)
 	require.False(t, result.Refused, result.Reason)
 	return result
+}
+
+// refused is an apply that meets a closed gate.
+func refused(t testing.TB, r *reaper.Reaper) {
+	t.Helper()
+	result, err := r.Apply(t.Context(), actor, 10)
+	require.NoError(t, err)
+	require.True(t, result.Refused)
 }
 
 func exec(t testing.TB, db execer, sql string, args ...any) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -28,10 +29,11 @@ const (
 	forgeAnswer      // nor does it, but hears a FATAL error, as of a pooler that lost its server
 )
 
-// proxy passes PostgreSQL's protocol between clients on TCP and a server, and
-// loses connections on purpose.
+// proxy passes PostgreSQL's protocol between clients on TCP and a server, late
+// and with connections lost on purpose.
 type proxy struct {
 	lose     func(message []byte) loss // message: its type, then its body
+	delay    time.Duration             // of a message and its answer together
 	listener net.Listener
 	dial     func(ctx context.Context) (net.Conn, error)
 	group    sync.WaitGroup
@@ -44,12 +46,20 @@ type proxy struct {
 // with the test.
 func startProxy(t *testing.T, server *pgxpool.Config, lose func([]byte) loss) *proxy {
 	t.Helper()
+	return startLateProxy(t, server, 0, lose)
+}
+
+// startLateProxy starts a proxy that is as far from the server as a round trip of
+// that delay.
+func startLateProxy(t *testing.T, server *pgxpool.Config, delay time.Duration, lose func([]byte) loss) *proxy {
+	t.Helper()
 	var config net.ListenConfig
 	listener, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	network, address := pgconn.NetworkAddress(server.ConnConfig.Host, server.ConnConfig.Port)
 	p := &proxy{
 		lose:     lose,
+		delay:    delay,
 		listener: listener,
 		dial: func(ctx context.Context) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, address)
@@ -100,7 +110,7 @@ func (p *proxy) serve(ctx context.Context, client net.Conn) {
 		_ = client.Close()
 		return
 	}
-	l := &link{client: client, server: server}
+	l := &link{client: p.late(client), server: p.late(server)}
 	p.mu.Lock()
 	p.links[l] = struct{}{}
 	p.mu.Unlock()
