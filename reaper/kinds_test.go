@@ -3,7 +3,6 @@ package reaper_test
 import (
 	"context"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -145,36 +144,4 @@ func TestTheLongestKindGraceIsTaken(t *testing.T) {
 	r := newReaper(t, pool, reaper.Config{KindGrace: map[string]time.Duration{"slow": math.MaxInt64}})
 
 	require.Len(t, apply(t, r, 10).Actions, 1)
-}
-
-// With rules for kinds the oldest leases must still come from the index, without
-// reading those that are not stale for any kind.
-func TestTheIndexServesRulesForKinds(t *testing.T) {
-	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `insert into job_queue (job_kind, state, lease_until)
-		select 'kind', (array['ready', 'leased'])[1 + i % 2], now() + interval '1 hour' from generate_series(1, 50000) i`)
-	stale(t, pool, "kind", 50, 0, 5)
-	exec(t, pool, `analyze`)
-	traced, recorder := recording(t, pool)
-	r := newReaper(t, traced, reaper.Config{
-		Kinds: []string{"kind", "other"}, ExceptKinds: []string{"other"}, KindGrace: map[string]time.Duration{"kind": time.Second},
-	})
-	_, err := r.DryRun(t.Context(), 10)
-	require.NoError(t, err)
-	require.Len(t, apply(t, r, 10).Actions, 10)
-
-	seen := 0
-	for sql, args := range recorder.statements {
-		if !strings.HasPrefix(sql, "-- reaper.claim") && !strings.HasPrefix(sql, "-- reaper.dry_run") {
-			continue
-		}
-		seen++
-		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
-			plan := explain(t, pool, mode, sql, args)
-			require.Regexp(t, `(?s)Index.* Scan (using|on) job_queue_lease_until_idx.*Index Cond: .*lease_until <`, plan, sql)
-			require.NotContains(t, plan, "Seq Scan on job_queue")
-		}
-	}
-	require.Equal(t, 2, seen)
 }

@@ -34,6 +34,8 @@ var planRows = map[string]int{
 	"reaper.dry_run":           planStale + planBatch + 32,
 	"reaper.dry_run_up_to":     planBatch + 1 + planBatch + 32,
 	"reaper.claim":             planBatch + 32,
+	"reaper.claim_plan":        planBatch,
+	"reaper.drift":             planBatch,
 	"reaper.overfull":          planStale,
 	"reaper.look":              2,
 	"reaper.reset":             planBatch,
@@ -101,7 +103,7 @@ func TestThePlansOfNoStatementAreForgotten(t *testing.T) {
 	t.Parallel()
 
 	var names []string
-	for _, file := range []string{"sql.go", "../deadletter/table.go", "../deadletter/function.go", "../gates/table.go"} {
+	for _, file := range []string{"sql.go", "sql_plan.go", "sql_settle.go", "../deadletter/table.go", "../deadletter/function.go", "../gates/table.go"} {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, found := range regexp.MustCompile("`-- (.*)\n").FindAllSubmatch(source, -1) {
@@ -118,9 +120,12 @@ func recordAll(t *testing.T, admin *pgxpool.Pool) []sent {
 	for _, cfg := range []reaper.Config{
 		{},
 		{DeadLetter: deadletter.Function{}, MaxStale: 10 * planStale, CountUpTo: planBatch},
+		{Kinds: []string{"stale"}, ExceptKinds: []string{"other"}, KindGrace: map[string]time.Duration{"stale": time.Second}},
 	} {
 		r := newReaper(t, pool, cfg)
-		_, err := r.DryRun(t.Context(), planBatch)
+		plan, err := r.DryRun(t.Context(), planBatch)
+		require.NoError(t, err)
+		_, err = r.ApplyPlan(t.Context(), actor, plan)
 		require.NoError(t, err)
 		require.Len(t, apply(t, r, planBatch).Actions, planBatch)
 	}
