@@ -40,8 +40,8 @@ type States struct {
 
 // statements are the SQL texts with the queue's names in them.
 type statements struct {
-	dryRun, dryRunUpTo, claim, overfull, look, reset, bump, close, unclosed, settled string
-	serves, lost, leased                                                             string // for Verify
+	dryRun, dryRunUpTo, claim, overfull, look, reset, bump, close, unclosed, closeStrict string
+	serves, lost, leased                                                                 string // for Verify
 }
 
 // withDefaults names all that was left empty.
@@ -91,19 +91,19 @@ func (t Table) render() (statements, deadletter.Queue, error) {
 
 	in := strings.NewReplacer(n.pairs...).Replace
 	return statements{
-		dryRun:     in(sqlDryRun),
-		dryRunUpTo: in(sqlDryRunUpTo),
-		claim:      in(sqlClaim),
-		overfull:   in(sqlOverfull),
-		look:       in(sqlLook),
-		reset:      in(sqlReset),
-		bump:       in(sqlBump),
-		close:      in(sqlClose),
-		unclosed:   in(sqlUnclosed),
-		settled:    in(sqlSettled),
-		serves:     in(sqlServes),
-		lost:       in(sqlLost),
-		leased:     in("{state} = {leased}"),
+		dryRun:      in(sqlDryRun),
+		dryRunUpTo:  in(sqlDryRunUpTo),
+		claim:       in(sqlClaim),
+		overfull:    in(sqlOverfull),
+		look:        in(sqlLook),
+		reset:       in(sqlReset),
+		bump:        in(sqlBump),
+		close:       in(sqlClose),
+		unclosed:    in(sqlUnclosed),
+		closeStrict: in(sqlCloseStrict),
+		serves:      in(sqlServes),
+		lost:        in(sqlLost),
+		leased:      in("{state} = {leased}"),
 	}, queue, errors.Join(append(n.faults, t.distinct()...)...)
 }
 
