@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
@@ -44,29 +43,27 @@ const sqlInsert = `-- deadletter.insert
 
 // sqlInsertStrict is sqlInsert that fails, by a division by zero, unless it has
 // stored each job once.
-//
-//	$4 job ids  text[]
 const sqlInsertStrict = `-- deadletter.insert_strict
 with stored as (
 ` + insertion + `
 )
 select s.job_id, s.dead_letter_id
 from (
-  select count(*) = cardinality($4::text[])
-    and count(distinct job_id) filter (where job_id = any($4::text[])) = cardinality($4::text[]) as each_once
+  select count(*) = cardinality($1::text[])
+    and count(distinct job_id) filter (where job_id = any($1::text[])) = cardinality($1::text[]) as each_once
   from stored
 ) c
 left join stored s on true
 where 1 / c.each_once::int = 1`
 
-// stored is one row that sqlInsert returns, and the receipt's document.
+// stored is the document of a receipt.
 type stored struct {
 	DeadLetterID string `json:"dead_letter_id"`
 	JobID        string `json:"job_id"`
-	State        string `json:"state"   db:"-"`
-	Refused      bool   `json:"refused" db:"-"`
-	Attempts     int    `json:"attempts" db:"-"`
-	FinalError   string `json:"final_error" db:"-"`
+	State        string `json:"state"`
+	Refused      bool   `json:"refused"`
+	Attempts     int    `json:"attempts"`
+	FinalError   string `json:"final_error"`
 }
 
 // Move stores the batch with one statement. A row that a trigger on the table
@@ -81,41 +78,45 @@ func (t Table) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, err
 
 // Queue queues the statement of Move.
 func (t Table) Queue(b *pgx.Batch, batch Batch) func() ([]Receipt, error) {
-	return t.queue(b, batch, sqlInsert, batch.array(), batch.FinalError, batch.Actor)
+	return t.queue(b, batch, sqlInsert)
 }
 
 // QueueStrict queues a statement that fails where Move would refuse a job.
 func (t Table) QueueStrict(b *pgx.Batch, batch Batch) func() ([]Receipt, error) {
-	ids := batch.array()
-	return t.queue(b, batch, sqlInsertStrict, ids, batch.FinalError, batch.Actor, ids)
+	return t.queue(b, batch, sqlInsertStrict)
 }
 
-func (t Table) queue(b *pgx.Batch, batch Batch, sql string, args ...any) func() ([]Receipt, error) {
+func (t Table) queue(b *pgx.Batch, batch Batch, sql string) func() ([]Receipt, error) {
 	name, err := t.quoted()
 	if err != nil {
 		return func() ([]Receipt, error) { return nil, err }
 	}
-	var rows []stored
-	b.Queue(batch.Queue.in(sql, "{dead_letter}", name), args...).Query(func(found pgx.Rows) error {
-		return pgxscan.ScanAll(&rows, found)
+	rows := make(map[string]string, len(batch.Jobs))
+	sql = batch.Queue.in(sql, "{dead_letter}", name)
+	b.Queue(sql, batch.array(), batch.FinalError, batch.Actor).Query(func(found pgx.Rows) error {
+		var jobID, deadLetterID string
+		_, err := pgx.ForEachRow(found, []any{&jobID, &deadLetterID}, func() error {
+			rows[jobID] = deadLetterID
+			return nil
+		})
+		return err
 	})
 	return func() ([]Receipt, error) { return receipts(batch, rows) }
 }
 
-func receipts(batch Batch, rows []stored) ([]Receipt, error) {
-	byID := make(map[string]stored, len(rows))
-	for _, row := range rows {
-		byID[row.JobID] = row
-	}
+// receipts makes one for each job of the batch. ids are those of the dead letters
+// by those of the jobs.
+func receipts(batch Batch, ids map[string]string) ([]Receipt, error) {
 	receipts := make([]Receipt, len(batch.Jobs))
 	for i, job := range batch.Jobs {
-		row, ok := byID[job.ID]
+		id, ok := ids[job.ID]
 		if !ok {
 			receipts[i] = Refuse(job.ID, "the dead-letter table did not take the row")
 			continue
 		}
-		row.State, row.Attempts, row.FinalError = "dead_letter", job.Attempts, batch.FinalError
-		document, err := json.Marshal(row)
+		document, err := json.Marshal(stored{
+			DeadLetterID: id, JobID: job.ID, State: "dead_letter", Attempts: job.Attempts, FinalError: batch.FinalError,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("deadletter: receipt of job %q: %w", job.ID, err)
 		}

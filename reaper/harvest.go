@@ -1,6 +1,7 @@
 package reaper
 
 import (
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,8 +35,9 @@ func (h *harvest) read(rows pgx.Rows) error {
 		return err
 	}
 	var now, leaseUntil pgtype.Timestamptz
-	var attempts, maxAttempts, mostAttempts int
-	columns := []any{&now, nil, nil, nil, &leaseUntil, &attempts, &maxAttempts, &mostAttempts}
+	var attempts pgtype.Int8
+	var maxAttempts int
+	columns, most := []any{&now, nil, nil, nil, &leaseUntil, &attempts, &maxAttempts}, mostAttempts(rows)
 	for rows.Next() {
 		if err := rows.Scan(columns...); err != nil {
 			return err
@@ -44,8 +46,8 @@ func (h *harvest) read(rows pgx.Rows) error {
 		job := h.add()
 		job.id, job.kind, job.owner = string(texts[1]), h.kindOf(texts[2]), h.ownerOf(texts[3])
 		job.leaseUntil = fromServer(leaseUntil).UnixMicro()
-		job.bumped = bump(attempts, mostAttempts)
-		job.spent = spent(attempts, maxAttempts)
+		job.bumped = bump(int(attempts.Int64), most) // NULL is none
+		job.spent = spent(int(attempts.Int64), maxAttempts)
 	}
 	h.now = now.Time
 	return rows.Err()
@@ -96,6 +98,20 @@ func checkLeaseType(rows pgx.Rows) error {
 		}
 	}
 	return nil
+}
+
+// mostAttempts is what the column of the attempts can hold.
+func mostAttempts(rows pgx.Rows) int {
+	for _, field := range rows.FieldDescriptions() {
+		switch {
+		case field.Name != "attempts":
+		case field.DataTypeOID == pgtype.Int2OID:
+			return math.MaxInt16
+		case field.DataTypeOID == pgtype.Int4OID:
+			return math.MaxInt32
+		}
+	}
+	return math.MaxInt
 }
 
 // spent reports whether one more failed try uses the tries up. The sum that

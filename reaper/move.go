@@ -31,8 +31,7 @@ func (p *pass) queueMove(batch *pgx.Batch, jobs []*claimed, along bool) *move {
 	batch.Queue(p.sql.bump, p.scope, ids(jobs), attempts(jobs)).Query(m.bumped.read)
 	if mover, ok := p.cfg.DeadLetter.(deadletter.Strict); ok && along {
 		m.receipts = mover.QueueStrict(batch, m.letters())
-		m.queueClose(batch)
-		batch.Queue(p.sql.settled, p.scope, ids(jobs), attempts(jobs))
+		batch.Queue(p.sql.closeStrict, p.scope, FinalErrorReaped, ids(jobs), attempts(jobs))
 	} else if mover, ok := p.cfg.DeadLetter.(deadletter.Pipeliner); ok {
 		m.receipts = mover.Queue(batch, m.letters())
 		m.queueClose(batch)

@@ -42,7 +42,7 @@ var planRows = map[string]int{
 	"reaper.bump":              planBatch,
 	"reaper.close":             planBatch,
 	"reaper.unclosed":          planBatch,
-	"reaper.settled":           planBatch,
+	"reaper.close_strict":      planBatch,
 	"deadletter.insert":        planBatch,
 	"deadletter.insert_strict": planBatch,
 	"deadletter.call":          0,

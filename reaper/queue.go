@@ -40,10 +40,10 @@ type States struct {
 
 // statements are the SQL texts with the queue's names in them.
 type statements struct {
-	dryRun, dryRunUpTo, overfull, look    string
-	claim, claimPlan, drift               string
-	reset, bump, close, unclosed, settled string
-	serves, lost, leased                  string // for Verify
+	dryRun, dryRunUpTo, overfull, look        string
+	claim, claimPlan, drift                   string
+	reset, bump, close, unclosed, closeStrict string
+	serves, lost, leased                      string // for Verify
 }
 
 // withDefaults names all that was left empty.
@@ -102,21 +102,21 @@ func (t Table) render(s scope) (statements, deadletter.Queue, error) {
 
 	in := strings.NewReplacer(s.pairs(n.pairs)...).Replace
 	return statements{
-		dryRun:     in(sqlDryRun),
-		dryRunUpTo: in(sqlDryRunUpTo),
-		claim:      in(sqlClaim),
-		claimPlan:  in(sqlClaimPlan),
-		drift:      in(sqlDrift),
-		overfull:   in(sqlOverfull),
-		look:       in(sqlLook),
-		reset:      in(sqlReset),
-		bump:       in(sqlBump),
-		close:      in(sqlClose),
-		unclosed:   in(sqlUnclosed),
-		settled:    in(sqlSettled),
-		serves:     in(sqlServes),
-		lost:       in(sqlLost),
-		leased:     in("{state} = {leased}"),
+		dryRun:      in(sqlDryRun),
+		dryRunUpTo:  in(sqlDryRunUpTo),
+		claim:       in(sqlClaim),
+		claimPlan:   in(sqlClaimPlan),
+		drift:       in(sqlDrift),
+		overfull:    in(sqlOverfull),
+		look:        in(sqlLook),
+		reset:       in(sqlReset),
+		bump:        in(sqlBump),
+		close:       in(sqlClose),
+		unclosed:    in(sqlUnclosed),
+		closeStrict: in(sqlCloseStrict),
+		serves:      in(sqlServes),
+		lost:        in(sqlLost),
+		leased:      in("{state} = {leased}"),
 	}, queue, errors.Join(append(n.faults, t.distinct()...)...)
 }
 

@@ -44,12 +44,19 @@ func (p *pass) settle(ctx context.Context) error {
 // pipelined. When a job is turned away with an error, the transaction is of no
 // further use.
 func (p *pass) settleAll(ctx context.Context, resets, moves []*claimed) error {
+	if len(resets)+len(moves) == 0 {
+		return nil
+	}
 	batch, along, send := &pgx.Batch{}, p.commitsAlong(moves), p.send
 	if along {
 		send = p.sendAndCommit
 	}
+	p.queueOwn(batch, sqlOnePlan)
 	reset := p.queueReset(batch, resets)
 	move := p.queueMove(batch, moves, along)
+	if !along {
+		p.queueOwn(batch, sqlAnyPlan)
+	}
 	if err := send(ctx, batch); err != nil {
 		return err
 	}
@@ -73,7 +80,7 @@ func (p *pass) commitsAlong(moves []*claimed) bool {
 // undone when a statement before it fails. When the connection breaks, nobody can
 // know how far the server came.
 func (p *pass) sendAndCommit(ctx context.Context, batch *pgx.Batch) error {
-	if batch.Len() == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return p.send(ctx, batch)
 	}
 	batch.Queue("commit").Query(func(rows pgx.Rows) error {

@@ -103,13 +103,8 @@ const claimColumns = `select now() as now,
   {kind}::text as kind,
   q.{lease_owner}::text as owner,
   q.{lease_until} as lease_until,
-  coalesce(q.{attempts}, 0)::bigint as attempts,
-  coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts,
-  case pg_typeof(q.{attempts})
-    when 'smallint'::regtype then 32767
-    when 'integer'::regtype then 2147483647
-    else 9223372036854775807
-  end as most_attempts`
+  q.{attempts} as attempts,
+  coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts`
 
 // sqlOverfull reads whether more leases are stale than an apply may find. It
 // stops counting there. Served by job_queue_lease_until_idx.

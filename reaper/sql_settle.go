@@ -72,19 +72,26 @@ from {queue} q
 where q.{job_id} = any($2)
   and ` + still
 
-// sqlSettled fails, by a division by zero, when one of the moved jobs is leased
-// still, or has other attempts than its bumped ones. A commit that travels behind
-// it is then not made. Served by the queue's key.
+// sqlCloseStrict is sqlClose that fails, by a division by zero, unless each of the
+// jobs carries its bumped attempts and is leased no more. A commit that travels
+// behind it is then not made. Served by the queue's key.
 //
-//	$1 scope
-//	$2 job ids   array of the key's type
-//	$3 attempts  bigint[], bumped
-const sqlSettled = `-- reaper.settled
-select 1 / (count(*) = 0)::int
-from unnest(
-  array_cat(array(select k.{job_id} from {queue} k where false), $2),
-  $3::bigint[]
-) as u(job_id, attempts)
-join {queue} q on q.{job_id} = u.job_id
-where ` + still + `
-  or q.{attempts} is distinct from u.attempts`
+//	$4 attempts  bigint[], bumped
+const sqlCloseStrict = `-- reaper.close_strict
+with closed as (
+  update {queue} q
+  set {state} = {dead_letter},
+    {lease_owner} = null,
+    {lease_until} = null{set_error}
+  from unnest(
+    array_cat(array(select k.{job_id} from {queue} k where false), $3),
+    $4::bigint[]
+  ) as u(job_id, attempts)
+  where q.{job_id} = u.job_id
+    and q.{attempts} = u.attempts
+    and ` + still + `
+    and $2::text is not null
+  returning q.{state} = {dead_letter} as as_meant
+)
+select 1 / (count(*) filter (where as_meant) = cardinality($4::bigint[]))::int
+from closed`
