@@ -58,7 +58,7 @@ func (r *Reaper) openAtOnce(ctx context.Context, db batchSender, source gates.Pi
 	op := opening{tx: results.Tx()}
 	err := results.Close()
 	if err == nil {
-		err = r.enter(&op, values, rows)
+		err = r.enter(ctx, &op, values, rows)
 	}
 	if err != nil {
 		rollback(ctx, op.tx)
@@ -71,8 +71,13 @@ func (r *Reaper) openAtOnce(ctx context.Context, db batchSender, source gates.Pi
 }
 
 // enter judges the gates and decides what is due to each job.
-func (r *Reaper) enter(op *opening, read func() (gates.Values, error), rows []claimRow) error {
+func (r *Reaper) enter(
+	ctx context.Context, op *opening, read func() (gates.Values, error), rows []claimRow,
+) error {
 	values, err := read()
+	if err == nil {
+		values, err = r.dated(ctx, op.tx, values)
+	}
 	if err != nil {
 		return err
 	}
