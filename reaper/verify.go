@@ -2,10 +2,12 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
@@ -98,16 +100,34 @@ func (v *verifier) settings(ctx context.Context) error {
 	if table, ok := v.cfg.Gates.(gates.Table); ok {
 		return v.settingsTable(ctx, table)
 	}
-	values, err := v.cfg.Gates.Read(ctx, v.tx, gates.Keys())
-	if err == nil {
+	values, err := v.read(ctx)
+	var pgErr *pgconn.PgError
+	switch {
+	case err == nil:
 		v.values(values, "")
-		return nil
+	case errors.As(err, &pgErr) && pgErr.Code == readOnly: // it locks what it reads, and cannot be tried here
+	default:
+		v.add(Problem{
+			Code: CodeSettingInvalid, Object: fmt.Sprintf("%T", v.cfg.Gates),
+			Message: "The source of the settings returned an error: " + err.Error() + ".",
+		})
 	}
-	v.add(Problem{
-		Code: CodeSettingInvalid, Object: fmt.Sprintf("%T", v.cfg.Gates),
-		Message: "The source of the settings returned an error: " + err.Error() + ".",
-	})
 	return nil
+}
+
+// read reads a source of the caller's, in a savepoint, so that its failure does not
+// keep the rest from being looked at.
+func (v *verifier) read(ctx context.Context) (values gates.Values, err error) {
+	tx, err := v.tx.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer rollback(ctx, tx)
+	err = guarded("source", func() (err error) {
+		values, err = v.cfg.Gates.Read(ctx, tx, gates.Keys())
+		return err
+	})
+	return values, err
 }
 
 // deadLetters looks at the mover, if it is one that the library knows.
