@@ -188,3 +188,20 @@ func TestTheREADMEsSQLRuns(t *testing.T) {
 	require.Equal(t, map[string]int{"succeeded": 1}, states(t, pool))
 	require.Empty(t, apply(t, newReaper(t, pool, reaper.Config{}), 10).Actions)
 }
+
+// The run book is read on a bad day, when nobody has time for a query that fails.
+func TestTheRunBooksSQLRuns(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "kind", 3, 0, 5)
+	r := newReaper(t, pool, reaper.Config{})
+	require.Len(t, apply(t, r, 1).Actions, 1)
+
+	for _, block := range fenced(t, "../docs/operations.md", "sql") {
+		exec(t, pool, block)
+	}
+
+	result, err := r.Apply(t.Context(), actor, 10) // the last block stops everything
+	require.NoError(t, err)
+	require.Equal(t, "queue.lease.reaper_enabled=false", result.Reason)
+}
