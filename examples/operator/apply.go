@@ -80,11 +80,18 @@ func (a *applying) reviewed(ctx context.Context, r *reaper.Reaper, plan *reaper.
 			return err
 		}
 		printPlan(a.errs, plan)
-		if err := a.confirm(ctx, "Settle "+count(len(plan.Jobs), "job", "these jobs")+"?"); err != nil {
+		if err := a.confirm(ctx, "Settle "+these(len(plan.Jobs))+"?"); err != nil {
 			return err
 		}
 	}
 	return a.report(r.ApplyPlan(ctx, a.actor, plan))
+}
+
+func these(jobs int) string {
+	if jobs == 1 {
+		return "this job"
+	}
+	return fmt.Sprintf("these %d jobs", jobs)
 }
 
 // checkGates refuses before anybody is asked. The apply asks the gates again, and

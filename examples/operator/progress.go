@@ -30,8 +30,11 @@ const (
 )
 
 func newProgress(out io.Writer, total int) *progress {
-	now := time.Now()
-	return &progress{out: out, terminal: isTerminal(out), began: now, shown: now, total: total}
+	p := &progress{out: out, terminal: isTerminal(out), began: time.Now(), total: total}
+	if !p.terminal { // there the first line comes with the first batch
+		p.shown = p.began
+	}
+	return p
 }
 
 // Enabled takes what tells of batches, and of failures.

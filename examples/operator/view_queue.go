@@ -59,7 +59,7 @@ func (v *view) settledLines() []string {
 			slices.Max(counts), counts[len(counts)-1]),
 		good(sparkline(counts)),
 		dim("before " + v.history.began.Local().Format(time.TimeOnly) +
-			": without resets whose jobs were done by then; times of resets are estimates"),
+			": no resets whose jobs are done; a reset's time is an estimate"),
 	}
 }
 
@@ -76,8 +76,8 @@ func (v *view) lastLines(most int) []string {
 }
 
 func (s settlement) line() string {
-	const jobWidth = 12
-	line := fmt.Sprintf("%s  %s  %s  %s  %d of %d tries failed",
+	const jobWidth = 9
+	line := fmt.Sprintf("%s  %s  %s  %s  %d of %d failed",
 		s.At.Local().Format(time.TimeOnly), pad(s.What, len("reset")),
 		pad(short(cell(s.Kind), kindWidth/2), kindWidth/2), pad(short(clean(s.JobID), jobWidth), jobWidth),
 		s.Attempts, s.MaxAttempts)
