@@ -89,13 +89,14 @@ func TestClosedNamesTheValueThatIsNoBoolean(t *testing.T) {
 var huge = strings.Repeat("true", 1<<18)
 
 // A source that is asked for a key too few reads it as unset.
-func TestKeysAreTheGatesInTheirOrderAndTheBase(t *testing.T) {
+func TestKeysAreTheGatesInTheirOrderTheWindowAndTheBase(t *testing.T) {
 	t.Parallel()
 	keys := gates.Keys()
 	require.Equal(t, []string{
 		"queue.job_substrate.enabled",
 		"queue.lease.reaper_enabled",
 		"queue.lease.reaper_dry_run_only",
+		"queue.lease.reaper_window_until",
 		"queue.retry.backoff_base_sec",
 	}, keys)
 

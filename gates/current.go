@@ -17,7 +17,8 @@ var _ Source = CurrentSetting{}
 // its sessions for long. So each value is looked up twice: as the session has it,
 // and as it stands for sessions to come, in pg_db_role_setting. A gate is open
 // only when both say so: closing works at once, also in sessions that are open,
-// and opening with the next session. An empty value means unset.
+// and opening with the next session. Of two ends of a window the earlier one
+// counts. An empty value means unset.
 //
 // It is no fence: an apply that has read its gates commits, even if one is closed
 // meanwhile. The role needs no privilege.
@@ -39,10 +40,12 @@ select k.key,
       and starts_with(lower(c.entry), lower(k.key) || '=')
     order by s.setrole <> 0 desc, s.setdatabase <> 0 desc
     limit 1
-  ), '') as stored
+  ), '') as stored,
+  ` + nowText + ` as now
 from unnest($1::text[]) as k(key)`
 
-// Read reads what is set of keys.
+// Read reads what is set of keys; beside a window's end it gives the transaction's
+// clock, under [Now].
 func (c CurrentSetting) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
 	return send(ctx, tx, c, keys, false)
 }
@@ -54,9 +57,7 @@ func (CurrentSetting) Queue(b *pgx.Batch, keys []string, _ bool) func() (Values,
 	return func() (Values, error) {
 		values := Values{}
 		for _, row := range rows {
-			if value := strictest(row.Key, row.Session, row.Stored); value != nil {
-				values[row.Key] = *value
-			}
+			row.add(values)
 		}
 		return values, nil
 	}
@@ -66,20 +67,54 @@ func (CurrentSetting) Queue(b *pgx.Batch, keys []string, _ bool) func() (Values,
 type currentRow struct {
 	Key             string
 	Session, Stored *string
+	Now             string
 }
 
-// strictest returns the one of two values that keeps a gate closed, if one does.
-// Of a setting that is no gate the stored value counts, if there is one.
-func strictest(key string, session, stored *string) *string {
-	if stored == nil {
-		return session
+func (row currentRow) add(values Values) {
+	value := row.strictest()
+	if value == nil {
+		return
+	}
+	values[row.Key] = *value
+	if row.Key == WindowUntil {
+		values[Now] = row.Now
+	}
+}
+
+// strictest returns the one of two values that keeps a gate closed, if one does;
+// of two windows' ends the earlier one. Of the backoff base the stored value
+// counts, if there is one.
+func (row currentRow) strictest() *string {
+	switch {
+	case row.Stored == nil:
+		return row.Session
+	case row.Key == BackoffBaseSec:
+		return row.Stored
+	case row.Key == WindowUntil:
+		return earlier(row.Session, row.Stored)
 	}
 	value := Values{}
-	if session != nil {
-		value[key] = *session
+	if row.Session != nil {
+		value[row.Key] = *row.Session
 	}
-	if open, err := value.Gate(key); key != BackoffBaseSec && (err != nil || !open) {
+	if open, err := value.Gate(row.Key); err != nil || !open {
+		return row.Session
+	}
+	return row.Stored
+}
+
+// earlier returns the earlier of two windows' ends, or the one that is none.
+func earlier(session, stored *string) *string {
+	if session == nil {
+		return stored
+	}
+	first, err := Values{WindowUntil: *session}.Window()
+	if err != nil {
 		return session
 	}
-	return stored
+	second, err := Values{WindowUntil: *stored}.Window()
+	if err != nil || before(second, first) {
+		return stored
+	}
+	return session
 }

@@ -88,6 +88,44 @@ func TestCurrentSettingKnowsTheRolesSettings(t *testing.T) {
 	require.Equal(t, "queue.lease.reaper_dry_run_only=true", reason)
 }
 
+// Closing a window must work at once here too, and a longer one begins with the
+// next session, as any opening does.
+func TestCurrentSettingGoesByTheEarlierEndOfTwoWindows(t *testing.T) {
+	t.Parallel()
+	const early, late = "2026-01-02T03:04:05Z", "2026-01-02 05:04:05+01"
+
+	tests := map[string]struct{ session, stored, want string }{
+		"none is set":              {"", "", ""},
+		"the session's alone":      {early, "", early},
+		"a stored one alone":       {"", late, late},
+		"the session's is earlier": {early, late, early},
+		"the stored one is":        {late, early, early},
+		"the same moment twice":    {"2026-01-02 04:04:05Z", late, "2026-01-02 04:04:05Z"},
+		"one is for ever":          {"infinity", late, late},
+		"one was never":            {early, "-infinity", "-infinity"},
+		"the session's is garbage": {"soon", early, "soon"},
+		"the stored one is too":    {early, "soon", "soon"},
+		"garbage beside never":     {"-infinity", "soon", "soon"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.New(t)
+			if test.session != "" {
+				store(t, pool, gates.WindowUntil, test.session)
+			}
+			pool.Reset()
+			tx := begin(t, pool) // the session has it, whatever is stored now
+			store(t, pool, gates.WindowUntil, test.stored)
+			values, err := gates.CurrentSetting{}.Read(t.Context(), tx, gates.Keys())
+			require.NoError(t, err)
+			require.Equal(t, test.want, values[gates.WindowUntil])
+			_, dated := values[gates.Now]
+			require.Equal(t, test.want != "", dated)
+		})
+	}
+}
+
 // A value that was cut off when it was reset is unset, not an error in the night.
 func TestCurrentSettingTakesEmptyForUnset(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func TestTableMakesAChangeWaitForTheApplyThatHasRead(t *testing.T) {
 	}
 }
 
-// Each of the three gates is fenced, and the base with them.
+// Each of the three gates is fenced, and the window and the base with them.
 func TestTableFencesEveryKey(t *testing.T) {
 	t.Parallel()
 
@@ -65,6 +65,7 @@ func TestTableFencesEveryKey(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
 			set(t, pool, open())
+			set(t, pool, map[string]string{gates.WindowUntil: "infinity"})
 			apply := begin(t, pool)
 			_, err := gates.Table{}.Read(t.Context(), apply, gates.Keys())
 			require.NoError(t, err)

@@ -13,17 +13,19 @@ const (
 	SubstrateEnabled = "queue.job_substrate.enabled"
 	ReaperEnabled    = "queue.lease.reaper_enabled"
 	DryRunOnly       = "queue.lease.reaper_dry_run_only"
+	WindowUntil      = "queue.lease.reaper_window_until"
 	BackoffBaseSec   = "queue.retry.backoff_base_sec"
 )
 
 // Keys returns every key that a [Source] is asked for: the three gates in their
-// order, then the backoff base.
+// order, the window's end, then the backoff base.
 func Keys() []string {
-	return []string{SubstrateEnabled, ReaperEnabled, DryRunOnly, BackoffBaseSec}
+	return []string{SubstrateEnabled, ReaperEnabled, DryRunOnly, WindowUntil, BackoffBaseSec}
 }
 
 // Values holds settings by key, in their text form. A key that is absent is
-// unset and means its default.
+// unset and means its default. Beside a window's end there may be the clock that
+// it is judged by, under [Now].
 type Values map[string]string
 
 // Source reads settings. Read is called inside the apply's transaction, before
@@ -73,8 +75,13 @@ func order() [3]gate {
 	}
 }
 
-// Gate reports whether one gate is open. A key that is no gate's is never open.
+// Gate reports whether one gate is open; of [WindowUntil], whether a window is
+// unset or has not ended, as in [Values.Closed]. Any other key is never open.
 func (v Values) Gate(key string) (open bool, err error) {
+	if key == WindowUntil {
+		reason, err := v.ended()
+		return err == nil && reason == "", err
+	}
 	for _, g := range order() {
 		if g.key == key {
 			value, err := v.boolean(g.key, g.unset)
@@ -85,8 +92,12 @@ func (v Values) Gate(key string) (open bool, err error) {
 }
 
 // Closed returns the refusal's reason for the first closed gate, as in
-// "queue.lease.reaper_enabled=false", or "" when all are open. A value that is
-// not a boolean is a [*ValueError], unless an earlier gate is closed.
+// "queue.lease.reaper_enabled=false", or "" when all are open. After the three
+// gates comes the window: one whose end the clock under [Now] has passed is
+// "queue.lease.reaper_window_until=" and the end as it is written.
+//
+// A value that is not what its key needs is a [*ValueError], unless an earlier
+// gate is closed. A window without a clock is [ErrNow]; see [Values.Dated].
 func (v Values) Closed() (string, error) {
 	for _, g := range order() {
 		value, err := v.boolean(g.key, g.unset)
@@ -97,5 +108,5 @@ func (v Values) Closed() (string, error) {
 			return fmt.Sprintf("%s=%t", g.key, value), nil
 		}
 	}
-	return "", nil
+	return v.ended()
 }

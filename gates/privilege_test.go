@@ -1,7 +1,11 @@
 package gates_test
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -48,6 +52,49 @@ func TestTableNeedsSelectAndUpdateOfAnyOneColumn(t *testing.T) {
 			require.ErrorAs(t, err, &pgErr)
 			require.Equal(t, test.sqlState, pgErr.Code)
 			require.Nil(t, values)
+		})
+	}
+}
+
+// Whoever may change settings is granted what the documentation names: too little,
+// and the reaper cannot be stopped when it must be.
+func TestChangesNeedWhatTheirCommentsSay(t *testing.T) {
+	t.Parallel()
+	settings := gates.Table{}
+	changes := map[string]struct {
+		do    func(ctx context.Context, db gates.DB) error
+		needs []string
+	}{
+		"OpenWindow": {func(ctx context.Context, db gates.DB) error {
+			_, err := settings.OpenWindow(ctx, db, operator, time.Hour)
+			return err
+		}, []string{"select", "insert", "update"}},
+		"CloseWindow": {func(ctx context.Context, db gates.DB) error {
+			return settings.CloseWindow(ctx, db, operator)
+		}, []string{"select", "insert", "update", "delete"}},
+		"Set": {func(ctx context.Context, db gates.DB) error {
+			return settings.Set(ctx, db, operator, enabled, "true")
+		}, []string{"select", "insert", "update"}},
+		"Unset": {func(ctx context.Context, db gates.DB) error {
+			return settings.Unset(ctx, db, operator, dryRun)
+		}, []string{"select", "update", "delete"}},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.New(t)
+			set(t, pool, open())
+			with := func(grants []string) error {
+				tx := as(t, pool, strings.Join(grants, ", "))
+				defer end(t, tx, true)
+				return change.do(t.Context(), tx)
+			}
+			require.NoError(t, with(change.needs))
+			for i, missing := range change.needs {
+				var pgErr *pgconn.PgError
+				require.ErrorAs(t, with(slices.Delete(slices.Clone(change.needs), i, i+1)), &pgErr, missing)
+				require.Equal(t, "42501", pgErr.Code, missing)
+			}
 		})
 	}
 }

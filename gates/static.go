@@ -11,8 +11,8 @@ var _ Pipeliner = Static{}
 
 // Static is a [Source] with fixed answers, for tests and for services whose
 // configuration decides at start-up. Its zero value is closed at the first gate.
-// All three keys are set, so DryRunOnly's zero value is an open third gate. The
-// backoff base stays at its default.
+// All three keys are set, so DryRunOnly's zero value is an open third gate. There
+// is no window, and the backoff base stays at its default.
 type Static struct {
 	SubstrateEnabled bool
 	ReaperEnabled    bool

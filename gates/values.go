@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -29,6 +30,23 @@ func (v Values) BackoffBase() (int64, error) {
 		return 0, &ValueError{BackoffBaseSec, value, "is not a whole number of seconds from 0 to ten years"}
 	}
 	return sec, nil
+}
+
+// Check reports a value under key that does not mean what the key needs, as a
+// [*ValueError]. Unset is right. A key that no apply depends on is [ErrKey].
+func (v Values) Check(key string) error {
+	var err error
+	switch key {
+	case SubstrateEnabled, ReaperEnabled, DryRunOnly:
+		_, err = v.boolean(key, false)
+	case WindowUntil:
+		_, err = v.Window()
+	case BackoffBaseSec:
+		_, err = v.BackoffBase()
+	default:
+		err = fmt.Errorf("%w: %q", ErrKey, key)
+	}
+	return err
 }
 
 func (v Values) boolean(key string, unset bool) (bool, error) {

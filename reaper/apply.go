@@ -106,7 +106,19 @@ func (r *Reaper) readGates(ctx context.Context, tx pgx.Tx) (baseSec int64, reaso
 	if err != nil {
 		return 0, "", &sourceError{err}
 	}
+	if values, err = r.dated(ctx, tx, values); err != nil {
+		return 0, "", err
+	}
 	return judge(values)
+}
+
+// dated gives values with a window the clock that judges it. The library's own
+// sources have done so already; another's may have kept an old one.
+func (r *Reaper) dated(ctx context.Context, tx pgx.Tx, values gates.Values) (gates.Values, error) {
+	if r.ownSource() {
+		return values, nil
+	}
+	return values.Dated(ctx, tx)
 }
 
 // judge returns the backoff base in seconds, or the reason for a refusal.

@@ -7,8 +7,9 @@
 // [Reaper.Apply] claims a batch of them with FOR UPDATE SKIP LOCKED, oldest
 // lease first, counts the failed try, and resets each job with a delay or moves
 // it to the dead letters, all in one transaction. Operators open three gates
-// before it may; see package gates. [Reaper.Run] does so for as long as a
-// service lives, and [Reaper.Drain] until the backlog is settled.
+// before it may, for a window of time if they want; see package gates.
+// [Reaper.Run] does so for as long as a service lives, and [Reaper.Drain] until
+// the backlog is settled.
 // [Reaper.Verify] says beforehand what is wrong with a set-up.
 //
 //	r, err := reaper.New(pool, reaper.Config{Logger: slog.Default()})

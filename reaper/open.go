@@ -104,7 +104,7 @@ func (r *Reaper) openAtOnce(ctx context.Context, source gates.Pipeliner, o order
 	op := opening{tx: &transaction{Tx: results.Tx(), release: release}, harvest: found}
 	err = results.Close()
 	if err == nil {
-		err = r.enter(&op, values)
+		err = r.enter(ctx, &op, values)
 	}
 	if err != nil {
 		op.tx.end(ctx)
@@ -117,8 +117,11 @@ func (r *Reaper) openAtOnce(ctx context.Context, source gates.Pipeliner, o order
 }
 
 // enter judges the gates and decides what is due to each job.
-func (r *Reaper) enter(op *opening, read func() (gates.Values, error)) error {
+func (r *Reaper) enter(ctx context.Context, op *opening, read func() (gates.Values, error)) error {
 	values, err := read()
+	if err == nil {
+		values, err = r.dated(ctx, op.tx, values)
+	}
 	if err != nil {
 		return err
 	}

@@ -60,14 +60,9 @@ func (v *verifier) lockable(t *catalog.Table, object string) {
 
 // values looks whether each setting parses, whatever the others say.
 func (v *verifier) values(values gates.Values, object string) {
-	for key, value := range values {
-		alone := gates.Values{key: value}
-		_, err := alone.BackoffBase()
-		if key != gates.BackoffBaseSec {
-			_, err = alone.Gate(key)
-		}
+	for key := range values {
 		var invalid *gates.ValueError
-		if errors.As(err, &invalid) {
+		if errors.As(values.Check(key), &invalid) {
 			v.invalid(invalid, object)
 		}
 	}

@@ -1,0 +1,198 @@
+package gates
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// cleanUpTimeout bounds what must happen also when the caller's context has
+// ended.
+const cleanUpTimeout = 5 * time.Second
+
+// sqlLock waits until no apply holds what it read of the settings, and keeps
+// later ones from reading them. A row's lock would not do: it cannot be taken on
+// a row that is yet to come, and reapers that share a row may do so in turns, for
+// ever.
+const sqlLock = `-- gates.lock
+lock table {table} in exclusive mode`
+
+// sqlSurvey reads the time of a change, and whether the column value holds JSON.
+const sqlSurvey = `-- gates.survey
+select to_jsonb(clock_timestamp() at time zone 'UTC') #>> '{}' || 'Z',
+  pg_typeof((select c.value from {table} c where false)) in ('json'::regtype, 'jsonb'::regtype)`
+
+// sqlWrite changes a setting's rows, or adds one where there is none. It does not
+// rely on a unique key. The empty subquery lends the value the type of its
+// column. Served by the primary key on key.
+//
+//	$1 key    text
+//	$2 value  of the type of the column value
+//	$3 time   timestamptz
+//	$4 actor  text
+const sqlWrite = `-- gates.write
+with given as (
+  select coalesce((select v.value from {table} v where false), $2) as value
+), changed as (
+  update {table} c
+  set value = given.value, updated_at = $3::timestamptz, updated_by = $4::text
+  from given
+  where c.key = $1::text
+  returning c.key
+)
+insert into {table} (key, value, updated_at, updated_by)
+select $1::text, given.value, $3::timestamptz, $4::text
+from given
+where not exists (select from changed)`
+
+// sqlSign writes who changes a setting, and when. Served by the primary key on
+// key.
+//
+//	$1 key    text
+//	$2 time   timestamptz
+//	$3 actor  text
+const sqlSign = `-- gates.sign
+update {table} c
+set updated_at = $2::timestamptz, updated_by = $3::text
+where c.key = $1::text`
+
+// sqlRemove deletes a setting. Served by the primary key on key.
+//
+//	$1 key  text
+const sqlRemove = `-- gates.remove
+delete from {table} c
+where c.key = $1::text`
+
+// edit is what becomes of one setting.
+type edit struct {
+	key   string
+	value string
+	unset bool
+}
+
+// change makes edits in one transaction, in two exchanges and a commit. The
+// edits are asked for when applies are held off, with the database's clock.
+func (t Table) change(ctx context.Context, db DB, actor string, edits func(now time.Time) []edit) error {
+	name, err := t.quoted()
+	if err != nil {
+		return err
+	}
+	tx, err := db.Begin(ctx)
+	if err != nil {
+		return fmt.Errorf("gates: begin: %w", err)
+	}
+	defer rollback(ctx, tx)
+	w, err := lock(ctx, tx, name)
+	if err != nil {
+		return fmt.Errorf("gates: lock settings: %w", err)
+	}
+	w.actor = actor
+	for _, e := range edits(w.now) {
+		w.queue(e)
+	}
+	if err := tx.SendBatch(ctx, &w.Batch).Close(); err != nil {
+		return fmt.Errorf("gates: write settings: %w", typed(err))
+	}
+	return commit(ctx, db, tx)
+}
+
+// writer collects the statements of a change.
+type writer struct {
+	pgx.Batch
+	table string // quoted
+	actor string
+	now   time.Time
+	json  bool // the column value holds JSON
+}
+
+// lock begins a change.
+func lock(ctx context.Context, tx pgx.Tx, table string) (*writer, error) {
+	w := &writer{table: table}
+	var now string
+	b := &pgx.Batch{}
+	b.Queue(w.sql(sqlLock))
+	b.Queue(w.sql(sqlSurvey)).QueryRow(func(row pgx.Row) error { return row.Scan(&now, &w.json) })
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return nil, err
+	}
+	at, ok := parseTime(now)
+	if !ok {
+		return nil, &ValueError{Now, now, "is not the database's clock"}
+	}
+	w.now = at.Time
+	return w, nil
+}
+
+func (w *writer) queue(e edit) {
+	if e.unset {
+		w.Queue(w.sql(sqlSign), e.key, w.now, w.actor)
+		w.Queue(w.sql(sqlRemove), e.key)
+		return
+	}
+	value := e.value
+	if w.json {
+		value = inJSON(e)
+	}
+	w.Queue(w.sql(sqlWrite), e.key, value, w.now, w.actor)
+}
+
+func (w *writer) sql(statement string) string {
+	return strings.ReplaceAll(statement, "{table}", w.table)
+}
+
+// inJSON returns a value as JSON, the gates' as booleans, so that others who read
+// the table can use them as such.
+func inJSON(e edit) string {
+	values := Values{e.key: e.value}
+	var value any = e.value
+	switch e.key {
+	case SubstrateEnabled, ReaperEnabled, DryRunOnly:
+		value, _ = values.boolean(e.key, false)
+	case BackoffBaseSec:
+		value, _ = values.BackoffBase()
+	}
+	data, _ := json.Marshal(value) // a string, a boolean or a number always has its JSON
+	return string(data)
+}
+
+// typed makes ErrColumn of the server's words for a value that does not fit.
+func typed(err error) error {
+	const dataException, datatypeMismatch = "22", "42804"
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && (strings.HasPrefix(pgErr.Code, dataException) || pgErr.Code == datatypeMismatch) {
+		return fmt.Errorf("%w: %w", ErrColumn, err)
+	}
+	return err
+}
+
+// commit ends the transaction, or the savepoint in the caller's, whose release is
+// not cut off halfway: pgx would not roll back to it any more, and the change
+// would stay in the caller's transaction.
+func commit(ctx context.Context, db DB, tx pgx.Tx) error {
+	err := ctx.Err()
+	if _, nested := db.(pgx.Tx); nested && err == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
+		defer cancel()
+	}
+	if err == nil {
+		err = tx.Commit(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("gates: commit: %w", err)
+	}
+	return nil
+}
+
+// rollback ends a transaction that was not committed, also when ctx has ended.
+func rollback(ctx context.Context, tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
+	defer cancel()
+	_ = tx.Rollback(ctx) // a failed rollback closes the connection, and the server rolls back
+}

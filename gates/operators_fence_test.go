@@ -1,0 +1,169 @@
+package gates_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+)
+
+// changes are what an operator does, each of which an apply may have to stop for.
+var changes = map[string]struct {
+	do func(ctx context.Context, db gates.DB) error
+	// reason is why an apply that had to wait for it is refused; "": it is not.
+	reason string
+}{
+	"a window is opened": {func(ctx context.Context, db gates.DB) error {
+		_, err := gates.Table{}.OpenWindow(ctx, db, operator, time.Hour)
+		return err
+	}, ""},
+	"a window is closed": {func(ctx context.Context, db gates.DB) error {
+		return gates.Table{}.CloseWindow(ctx, db, operator)
+	}, dryRun + "=true"},
+	"a window's end is added": {func(ctx context.Context, db gates.DB) error {
+		return gates.Table{}.Set(ctx, db, operator, gates.WindowUntil, "-infinity")
+	}, gates.WindowUntil + "=-infinity"},
+	"a gate is closed": {func(ctx context.Context, db gates.DB) error {
+		return gates.Table{}.Set(ctx, db, operator, enabled, "no")
+	}, enabled + "=false"},
+	"a gate is unset": {func(ctx context.Context, db gates.DB) error {
+		return gates.Table{}.Unset(ctx, db, operator, substrate)
+	}, substrate + "=false"},
+}
+
+// The operator closes the window, sees that it is done, and repairs the queue by
+// hand. An apply that had read the gates must have ended before that.
+func TestAChangeWaitsForTheApplyThatHasRead(t *testing.T) {
+	t.Parallel()
+
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.New(t)
+			set(t, pool, open())
+			apply := begin(t, pool)
+			_, err := gates.Table{}.Read(t.Context(), apply, gates.Keys())
+			require.NoError(t, err)
+
+			changed := startFunc(t, pool, func(ctx context.Context, tx pgx.Tx) error { return change.do(ctx, tx) })
+			end(t, apply, false)
+			require.NoError(t, changed.wait(t))
+		})
+	}
+}
+
+// The other way round: an apply comes to read while a change is under way. What
+// it reads is what the operator commits, also of a row that was not there before,
+// in each way in which pgx can run the query.
+func TestAnApplyWaitsForAChangeUnderWay(t *testing.T) {
+	t.Parallel()
+
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.New(t)
+			for mode, reaper := range inEveryMode(t, pool) {
+				_, err := pool.Exec(t.Context(), `truncate queue_config`)
+				require.NoError(t, err)
+				set(t, pool, open())
+				_, err = read(t.Context(), reaper, gates.Table{}) // the statement is prepared
+				require.NoError(t, err)
+				changing := begin(t, pool)
+				require.NoError(t, change.do(t.Context(), changing))
+
+				var values gates.Values
+				reading := startFunc(t, reaper, func(ctx context.Context, tx pgx.Tx) (err error) {
+					values, err = gates.Table{}.Read(ctx, tx, gates.Keys())
+					return err
+				})
+				end(t, changing, false)
+				require.NoError(t, reading.wait(t))
+				reason, err := values.Closed()
+				require.NoError(t, err)
+				require.Equal(t, change.reason, reason, mode)
+			}
+		})
+	}
+}
+
+// Many reapers share the gates' rows in turns. Whoever stops them must get a
+// turn, also when there is never a moment without a reader.
+func TestReapersThatTakeTurnsDoNotKeepAChangeWaiting(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	set(t, pool, open())
+	reaper := begin(t, pool)
+	_, err := gates.Table{}.Read(t.Context(), reaper, gates.Keys())
+	require.NoError(t, err)
+	closing := startFunc(t, pool, func(ctx context.Context, tx pgx.Tx) error {
+		return gates.Table{}.CloseWindow(ctx, tx, operator)
+	})
+
+	var values gates.Values
+	next := startFunc(t, pool, func(ctx context.Context, tx pgx.Tx) (err error) {
+		values, err = gates.Table{}.Read(ctx, tx, gates.Keys())
+		return err
+	})
+	end(t, reaper, false)
+
+	require.NoError(t, closing.wait(t))
+	require.NoError(t, next.wait(t))
+	require.Equal(t, "true", values[dryRun])
+}
+
+// Others read their settings in the same table, and a reaper that is refused
+// looks at its own. A change that waits must not make them wait too.
+func TestAChangeLeavesPlainReadersAlone(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	set(t, pool, open())
+	changing := begin(t, pool)
+	require.NoError(t, gates.Table{}.CloseWindow(t.Context(), changing, operator))
+	reading := begin(t, pool)
+	_, err := reading.Exec(t.Context(), `set local lock_timeout = '5s'`)
+	require.NoError(t, err)
+
+	values, err := gates.Table{}.Peek(t.Context(), reading, gates.Keys())
+
+	require.NoError(t, err)
+	require.Equal(t, gates.Values(open()), values)
+}
+
+// An operator who gives up waiting has changed nothing, and holds nobody up.
+func TestAChangeThatIsGivenUpLeavesNothing(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	set(t, pool, open())
+	apply := begin(t, pool)
+	_, err := gates.Table{}.Read(t.Context(), apply, gates.Keys())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- gates.Table{}.CloseWindow(ctx, pool, operator) }()
+	require.Eventually(t, func() bool { return waits(t, pool) }, patience, 5*time.Millisecond)
+
+	cancel(errors.New("given up"))
+
+	require.ErrorIs(t, <-done, context.Canceled)
+	require.Eventually(t, func() bool { return !waits(t, pool) }, patience, 5*time.Millisecond)
+	end(t, apply, false)
+	values, err := read(t.Context(), pool, gates.Table{})
+	require.NoError(t, err)
+	require.Equal(t, gates.Values(open()), values)
+}
+
+// waits reports whether a change waits for the applies under way.
+func waits(t *testing.T, pool *pgxpool.Pool) (waiting bool) {
+	t.Helper()
+	err := pool.QueryRow(t.Context(), `select exists (select from pg_locks
+		where not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting)
+	require.NoError(t, err)
+	return waiting
+}

@@ -1,0 +1,166 @@
+package gates_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/gates"
+)
+
+// An end that is read wrongly closes a window in the night, or leaves it open.
+func TestWindowTakesATimeWithItsOffset(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ value, want string }{
+		"RFC 3339 in UTC":              {"2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"},
+		"RFC 3339 in lower case":       {"2026-01-02t03:04:05z", "2026-01-02T03:04:05Z"},
+		"RFC 3339 with an offset":      {"2026-01-02T03:04:05.5+05:30", "2026-01-01T21:34:05.5Z"},
+		"as PostgreSQL prints it":      {"2026-01-02 03:04:05.678901+00", "2026-01-02T03:04:05.678901Z"},
+		"west of Greenwich":            {"2026-01-02 03:04:05-03", "2026-01-02T06:04:05Z"},
+		"an offset with minutes":       {"2026-01-02 03:04:05-03:30", "2026-01-02T06:34:05Z"},
+		"an offset with seconds":       {"1930-01-02 03:04:05+00:19:32", "1930-01-02T02:44:33Z"},
+		"nanoseconds, rounded":         {"2026-01-02T03:04:05.123456789Z", "2026-01-02T03:04:05.123457Z"},
+		"with space around it":         {" \t\n\v\f\r2026-01-02 03:04:05Z\r\f\v\n\t ", "2026-01-02T03:04:05Z"},
+		"a leap day":                   {"2028-02-29T00:00:00Z", "2028-02-29T00:00:00Z"},
+		"the first year":               {"0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"},
+		"the last of the years":        {"9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"},
+		"the largest offset eastwards": {"2026-01-02 03:04:05+15:59:59", "2026-01-01T11:04:06Z"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := window(test.value).Window()
+			require.NoError(t, err)
+			require.True(t, got.Valid)
+			require.Equal(t, pgtype.Finite, got.InfinityModifier)
+			require.Equal(t, test.want, got.Time.Format(time.RFC3339Nano))
+			require.Equal(t, time.UTC, got.Time.Location())
+		})
+	}
+}
+
+func window(value string) gates.Values { return gates.Values{gates.WindowUntil: value} }
+
+// "For ever" and "not at all" are ends too, and no end is none.
+func TestWindowKnowsInfinityAndUnset(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		values gates.Values
+		want   pgtype.Timestamptz
+	}{
+		"unset":             {gates.Values{substrate: "true"}, pgtype.Timestamptz{}},
+		"nothing known":     {nil, pgtype.Timestamptz{}},
+		"infinity":          {window(" Infinity\n"), pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}},
+		"negative infinity": {window("-INFINITY"), pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := test.values.Window()
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+// A window whose end depends on who reads it, or on when, ends for one reaper
+// and not for the other, or never.
+func TestWindowRefusesWhatIsNoTimeWithItsOffset(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ value string }{
+		"empty":                         {""},
+		"white":                         {" \t "},
+		"a date":                        {"2026-01-02"},
+		"no offset":                     {"2026-01-02 03:04:05"},
+		"a zone's name":                 {"2026-01-02 03:04:05 Europe/Berlin"},
+		"a zone's abbreviation":         {"2026-01-02 03:04:05 CET"},
+		"no seconds":                    {"2026-01-02T03:04Z"},
+		"no time":                       {"2026-01-02Z"},
+		"tomorrow":                      {"tomorrow"},
+		"now":                           {"now"},
+		"now()":                         {"now()"},
+		"epoch":                         {"epoch"},
+		"a boolean":                     {"true"},
+		"a number":                      {"1767323045"},
+		"an interval":                   {"1 hour"},
+		"the German way":                {"02.01.2026 03:04:05+00"},
+		"the American way":              {"01/02/2026 03:04:05+00"},
+		"a month that is none":          {"2026-13-02T03:04:05Z"},
+		"a day that is none":            {"2026-02-29T03:04:05Z"},
+		"an hour that is none":          {"2026-01-02T24:00:00Z"},
+		"a leap second":                 {"2026-01-02T23:59:60Z"},
+		"the year 0":                    {"0000-01-02T03:04:05Z"},
+		"a year of five digits":         {"10000-01-02T03:04:05Z"},
+		"before Christ":                 {"2026-01-02 03:04:05+00 BC"},
+		"a sign before the year":        {"+2026-01-02T03:04:05Z"},
+		"an hour of one digit":          {"2026-01-02T3:04:05Z"},
+		"a comma":                       {"2026-01-02T03:04:05,5Z"},
+		"a point without digits":        {"2026-01-02T03:04:05.Z"},
+		"too fine":                      {"2026-01-02T03:04:05.1234567890Z"},
+		"an offset of one digit":        {"2026-01-02T03:04:05+1"},
+		"an offset of sixteen hours":    {"2026-01-02T03:04:05+16"},
+		"an offset of sixty minutes":    {"2026-01-02T03:04:05+05:60"},
+		"an offset without a colon":     {"2026-01-02T03:04:05+0530"},
+		"a space before the offset":     {"2026-01-02T03:04:05 +00"},
+		"two spaces before the time":    {"2026-01-02  03:04:05+00"},
+		"something behind it":           {"2026-01-02T03:04:05Z."},
+		"another line behind it":        {"2026-01-02T03:04:05Z\nx"},
+		"a NUL behind it":               {"2026-01-02T03:04:05Z\x00"},
+		"a no-break space around it":    {"\u00a02026-01-02T03:04:05Z"},
+		"digits of another script":      {"٢٠٢٦-01-02T03:04:05Z"},
+		"a long s, for Unicode's sake":  {"infinityſ"},
+		"a positive infinity":           {"+infinity"},
+		"a short infinity":              {"inf"},
+		"quoted":                        {`"2026-01-02T03:04:05Z"`},
+		"huge":                          {strings.Repeat("2026-01-02T03:04:05Z", 1<<16)},
+		"a minus that is not a hyphen":  {"−infinity"},
+		"a time that another day holds": {"2026-04-31T03:04:05Z"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := window(test.value).Window()
+			var valueErr *gates.ValueError
+			require.ErrorAs(t, err, &valueErr)
+			require.Equal(t, "queue.lease.reaper_window_until", valueErr.Key)
+			require.Equal(t, test.value, valueErr.Value)
+			require.Zero(t, got)
+			require.Less(t, len(err.Error()), 500)
+		})
+	}
+}
+
+// Whatever people type, it is a time that can be written again and read as the
+// same, or the error names it.
+func FuzzWindow(f *testing.F) {
+	for _, seed := range []string{
+		"2026-01-02T03:04:05Z", "2026-01-02 03:04:05.678+05:30", "infinity", "-infinity", " 0001-01-01t00:00:00-15:59:59\n",
+		"9999-12-31T23:59:59.999999999Z", "", "tomorrow", "2026-02-29 00:00:00+00", "2026-01-02T03:04:05,5Z",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		until, err := window(value).Window()
+		if err != nil {
+			var valueErr *gates.ValueError
+			require.ErrorAs(t, err, &valueErr)
+			require.Equal(t, gates.ValueError{Key: gates.WindowUntil, Value: value}, publicParts(valueErr))
+			require.Zero(t, until)
+			return
+		}
+		require.True(t, until.Valid)
+		if until.InfinityModifier != pgtype.Finite || until.Time.Year() < 1 || until.Time.Year() > 9999 {
+			return // an offset may lead out of the years
+		}
+		require.Zero(t, until.Time.Nanosecond()%1000)
+		again, err := window(until.Time.Format(time.RFC3339Nano)).Window()
+		require.NoError(t, err)
+		require.Equal(t, until, again)
+	})
+}

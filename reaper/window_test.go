@@ -1,0 +1,240 @@
+package reaper_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// setWindow writes a window's end that is an SQL expression.
+func setWindow(t testing.TB, db execer, until string) {
+	t.Helper()
+	exec(t, db, `insert into queue_config (key, value) values ('queue.lease.reaper_window_until', `+until+`)
+		on conflict (key) do update set value = excluded.value`)
+}
+
+// remembering is a source of the caller's that reads the table, and gives a clock
+// that stopped long ago, as a cache might.
+func remembering(ctx context.Context, tx pgx.Tx, keys []string) (gates.Values, error) {
+	return stopped(gates.Table{}.Read(ctx, tx, keys))
+}
+
+func stopped(values gates.Values, err error) (gates.Values, error) {
+	if err == nil {
+		values[gates.Now] = "2001-01-01T00:00:00Z"
+	}
+	return values, err
+}
+
+// pipelined is one that travels with the claim.
+type pipelined struct{ gates.Table }
+
+func (p pipelined) Queue(b *pgx.Batch, keys []string, fence bool) func() (gates.Values, error) {
+	values := p.Table.Queue(b, keys, fence)
+	return func() (gates.Values, error) { return stopped(values()) }
+}
+
+// sources are the kinds of sources that read the settings table.
+var sources = map[string]gates.Source{
+	"the table":          gates.Table{},
+	"a pointer to it":    &gates.Table{},
+	"a function":         gates.SourceFunc(remembering),
+	"one with the claim": pipelined{},
+}
+
+// An operator opens the third gate for an hour and forgets it. When the hour is
+// over by the database's clock, nothing may be written, and the reason must be
+// what stands in the table, so that the operator finds it.
+func TestApplyRefusesWhenTheWindowHasPassed(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		until   string // SQL
+		refused bool
+	}{
+		"a second ago":      {`(now() - interval '1 second')::text`, true},
+		"a second ago, RFC": {`to_char(now() at time zone 'UTC' - interval '1 second', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`, true},
+		"never":             {`'-infinity'`, true},
+		"a long time ago":   {`'0001-01-01 00:00:00+00'`, true},
+		"in an hour":        {`(now() + interval '1 hour')::text`, false},
+		"for ever":          {`'infinity'`, false},
+		"with space around": {`' ' || (now() - interval '1 day')::text || ' '`, true},
+	}
+	for name, test := range tests {
+		for kind, source := range sources {
+			t.Run(name+", by "+kind, func(t *testing.T) {
+				t.Parallel()
+				pool := openQueue(t)
+				stale(t, pool, "kind", 3, 0, 5)
+				setWindow(t, pool, test.until)
+				r := newReaper(t, pool, reaper.Config{Gates: source})
+				if !test.refused {
+					require.Len(t, apply(t, r, 10).Actions, 3)
+					return
+				}
+				want := "queue.lease.reaper_window_until=" + one[string](t, pool,
+					`select value from queue_config where key = 'queue.lease.reaper_window_until'`)
+				require.Equal(t, want, refuse(t, r)) // this one claims, and lets go
+				before := fingerprint(t, pool)
+				require.Equal(t, want, refuse(t, r)) // this one only asks
+				require.Equal(t, before, fingerprint(t, pool))
+				require.Equal(t, map[string]int{"leased": 3}, states(t, pool))
+
+				exec(t, pool, `delete from queue_config where key = 'queue.lease.reaper_window_until'`)
+				require.Len(t, apply(t, r, 10).Actions, 3, "unset, it bounds nothing")
+			})
+		}
+	}
+}
+
+// refuse applies, is refused, and returns why.
+func refuse(t testing.TB, r *reaper.Reaper) string {
+	t.Helper()
+	result, err := r.Apply(t.Context(), actor, 10)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"reason":`+toJSON(t, result.Reason)+`,"refused":true}`, toJSON(t, result))
+	return result.Reason
+}
+
+// An end that nobody can read must stop the reaper and be named, or it would
+// bound nothing; and it must not hide a gate that is closed.
+func TestApplyNamesAWindowThatIsNone(t *testing.T) {
+	t.Parallel()
+
+	for _, value := range []string{"", "soon", "tomorrow", "2999-01-01", "2999-01-01 00:00:00", "null"} {
+		for kind, source := range sources {
+			t.Run(value+", by "+kind, func(t *testing.T) {
+				t.Parallel()
+				pool := openQueue(t)
+				stale(t, pool, "kind", 1, 0, 5)
+				setWindow(t, pool, "'"+value+"'")
+				r := newReaper(t, pool, reaper.Config{Gates: source})
+
+				_, err := r.Apply(t.Context(), actor, 10)
+
+				var bad *gates.ValueError
+				require.ErrorAs(t, err, &bad)
+				require.Equal(t, gates.WindowUntil, bad.Key)
+				require.Equal(t, value, bad.Value)
+				require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+				exec(t, pool, `update queue_config set value = 'true' where key = 'queue.lease.reaper_dry_run_only'`)
+				require.Equal(t, "queue.lease.reaper_dry_run_only=true", refuse(t, r))
+			})
+		}
+	}
+}
+
+// A big batch is under way when the window ends. It was begun in time, and is
+// finished; the next one is not begun.
+func TestAnApplyThatBeganInTimeIsFinished(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "dying", 1, 4, 5)
+	setWindow(t, pool, `(clock_timestamp() + interval '1 second')::text`)
+	slow := deadletter.MoverFunc(func(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
+		require.Eventually(t, func() bool {
+			return one[bool](t, pool, `select value::timestamptz < now() from queue_config
+				where key = 'queue.lease.reaper_window_until'`)
+		}, waiting, tick)
+		return deadletter.Table{}.Move(ctx, tx, batch)
+	})
+	r := newReaper(t, pool, reaper.Config{DeadLetter: slow})
+
+	require.Equal(t, 1, apply(t, r, 10).DeadLetterCount)
+
+	stale(t, pool, "later", 1, 0, 5)
+	require.Contains(t, refuse(t, r), "queue.lease.reaper_window_until=")
+}
+
+// In a transaction of the caller's the clock stands still, and with it the
+// window: all applies in it are of one moment, whatever the time is meanwhile.
+func TestTheTransactionsClockJudgesTheWindow(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ source gates.Source }{
+		"the table": {gates.Table{}}, "a function": {gates.SourceFunc(remembering)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := openQueue(t)
+			tx := begin(t, pool)
+			stale(t, tx, "kind", 1, 0, 5)
+			setWindow(t, tx, `now()::text`)
+			require.True(t, one[bool](t, tx, `select value::timestamptz < clock_timestamp() from queue_config
+				where key = 'queue.lease.reaper_window_until'`))
+			r := newReaper(t, tx, reaper.Config{Gates: test.source})
+
+			require.Len(t, apply(t, r, 10).Actions, 1)
+			setWindow(t, tx, `(now() - interval '1 microsecond')::text`)
+			require.Contains(t, refuse(t, r), gates.WindowUntil)
+		})
+	}
+}
+
+// Sources that do not read the table are bound by what they say alone.
+func TestOtherSourcesAndTheirWindows(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "kind", 5, 0, 5)
+	setWindow(t, pool, `'-infinity'`)
+
+	require.Len(t, apply(t, newReaper(t, pool, reaper.Config{Gates: open}), 1).Actions, 1)
+
+	for _, until := range []string{"-infinity", "infinity"} {
+		for key, value := range map[string]string{
+			gates.SubstrateEnabled: "true", gates.ReaperEnabled: "true", gates.DryRunOnly: "false", gates.WindowUntil: until,
+		} {
+			exec(t, pool, `do $$ begin execute format('alter database %I set `+key+` = %L', current_database(), '`+value+`'); end $$`)
+		}
+		later := pgtest.Connect(t, pool, func(*pgxpool.Config) {}) // sessions that know of it
+		r := newReaper(t, later, reaper.Config{Gates: gates.CurrentSetting{}})
+		if until == "-infinity" {
+			require.Equal(t, "queue.lease.reaper_window_until=-infinity", refuse(t, r))
+			continue
+		}
+		require.Len(t, apply(t, r, 1).Actions, 1)
+	}
+}
+
+// A window is for a night, and the nights before and after must not pay for it.
+// With a source of the caller's, the clock has to be asked for.
+func TestAWindowCostsNoExchange(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		source                gates.Source
+		unset, opened, passed int
+	}{
+		"the table":  {gates.Table{}, 2, 2, 2},
+		"a function": {gates.SourceFunc(remembering), 4, 5, 4},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := openQueue(t)
+			pool, recorder := recording(t, admin)
+			r := newReaper(t, pool, reaper.Config{Gates: test.source})
+			exchanges := func(do func()) int {
+				do() // its statements are prepared now
+				before := recorder.count()
+				do()
+				return recorder.count() - before
+			}
+			idle := func() { require.Empty(t, apply(t, r, 10).Actions) }
+
+			require.Equal(t, test.unset, exchanges(idle))
+			setWindow(t, admin, `'infinity'`)
+			require.Equal(t, test.opened, exchanges(idle))
+			setWindow(t, admin, `'-infinity'`)
+			require.Equal(t, test.passed, exchanges(func() { refuse(t, r) }))
+		})
+	}
+}
