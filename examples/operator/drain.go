@@ -34,6 +34,9 @@ func (t *tool) drain(ctx context.Context, batch int) error {
 	if err != nil {
 		return err
 	}
+	if !t.yes && plan.StaleLeaseCount == 0 { // what becomes stale now, nobody has seen
+		return t.printDrain(&reaper.DrainResult{}, 0)
+	}
 	if err := t.confirmDrain(ctx, plan); err != nil {
 		return err
 	}
@@ -48,13 +51,13 @@ func (t *tool) drain(ctx context.Context, batch int) error {
 }
 
 func (t *tool) confirmDrain(ctx context.Context, plan *reaper.DryRunResult) error {
-	if t.yes || plan.StaleLeaseCount == 0 {
+	if t.yes {
 		return nil
 	}
 	if err := t.checkGates(ctx); err != nil {
 		return err
 	}
-	printStale(t.errs, plan, previewLines)
+	printStale(t.errs, plan, previewLines, plan.StaleLeaseCount)
 	fmt.Fprintln(t.errs)
 	return t.confirm(ctx, "Settle all stale leases, also those that become stale meanwhile?")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ func (t *tool) dryRun(ctx context.Context, limit int) error {
 	if t.json {
 		return t.printJSON(result)
 	}
-	printStale(t.out, result, limit)
+	printStale(t.out, result, limit, result.StaleLeaseCount)
 	return nil
 }
 
@@ -55,10 +56,10 @@ func (t *tool) look(ctx context.Context, limit int) (*reaper.DryRunResult, error
 	return r.DryRun(ctx, limit)
 }
 
-// printStale lists the jobs of a dry run, at most so many.
-func printStale(out io.Writer, result *reaper.DryRunResult, most int) {
-	fmt.Fprintf(out, "%s at %s.\n", leases(result.StaleLeaseCount),
-		clock(result.EvaluatedAt, result.EvaluatedAt))
+// printStale lists jobs of a dry run, at most so many, of those that there are in
+// all.
+func printStale(out io.Writer, result *reaper.DryRunResult, most, all int) {
+	fmt.Fprintf(out, "%s at %s.\n", leases(result.StaleLeaseCount), clock(result.EvaluatedAt, time.Now()))
 	if len(result.Jobs) == 0 {
 		return
 	}
@@ -71,8 +72,8 @@ func printStale(out io.Writer, result *reaper.DryRunResult, most int) {
 	}
 	fmt.Fprintln(out)
 	printTable(out, []string{"JOB", "KIND", "OWNER", "FAILED TRIES", "LEASE ENDED", "WOULD"}, rows)
-	if more := result.StaleLeaseCount - len(shown); more > 0 {
-		fmt.Fprintf(out, "... and %d more, with later ends.\n", more)
+	if more := all - len(shown); more > 0 {
+		fmt.Fprintf(out, "... and %d more.\n", more)
 	}
 }
 

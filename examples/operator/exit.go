@@ -82,9 +82,9 @@ func hints(err error) []string {
 	case errors.As(err, &refusal):
 		return refusalHints(refusal.reason)
 	case errors.Is(err, reaper.ErrOutcomeUnknown):
-		return []string{"it happened whole or not at all; look, then call again: what was reaped is not stale any more"}
+		return []string{"it happened whole or not at all; look, then call again: what was done is not done twice"}
 	case errors.Is(err, reaper.ErrReadOnly):
-		return []string{"applies need the primary server and a connection that may write"}
+		return []string{"changes need the primary server and a connection that may write"}
 	}
 	return nil
 }
@@ -95,7 +95,12 @@ func refusalHints(reason string) []string {
 	case gates.SubstrateEnabled, gates.ReaperEnabled:
 		return []string{"nothing was changed; to open this gate: operator gates set " + key + " true"}
 	case gates.DryRunOnly:
-		return []string{"nothing was changed; to open this gate: operator gates set " + key + " false"}
+		return []string{
+			"nothing was changed; to open this gate for a time: operator window open 1h",
+			"for good: operator gates set " + key + " false",
+		}
+	case gates.WindowUntil:
+		return []string{"nothing was changed; the window is over, to open one: operator window open 1h"}
 	case reaper.ReasonMaxStaleExceeded:
 		return []string{"nothing was changed; look at the dry run, then raise --max-stale"}
 	}

@@ -7,19 +7,22 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/spf13/cobra"
 
 	"github.com/lease-governance/leasereaper/gates"
 )
 
 func (t *tool) gatesCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "gates",
 		Short: "Show the gates, and who set them when",
 		Long:  "Show the gates and the other settings, who changed each and when, and whether an apply may go ahead.",
 		Args:  cobra.NoArgs,
 		RunE:  t.reads(func(ctx context.Context, _ []string) error { return t.showGates(ctx) }),
 	}
+	cmd.AddCommand(t.gatesSetCommand(), t.gatesUnsetCommand())
+	return cmd
 }
 
 // gateState is what the settings say at one moment, and the JSON of gates.
@@ -29,7 +32,8 @@ type gateState struct {
 	Reason      string         `json:"reason,omitempty"` // why an apply would be refused, or fail
 	Settings    []settingState `json:"settings"`
 
-	backoffBase int64 // in seconds
+	window      pgtype.Timestamptz // not valid: none
+	backoffBase int64              // in seconds
 }
 
 // settingState is one setting.
@@ -53,11 +57,7 @@ from {settings} c
 where c.key = any($1::text[])`
 
 func (t *tool) showGates(ctx context.Context) error {
-	var state *gateState
-	err := t.inReadOnly(ctx, func(tx pgx.Tx) (err error) {
-		state, err = t.readGates(ctx, tx)
-		return err
-	})
+	state, err := t.gateState(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,8 @@ func (s *gateState) fill(values gates.Values, stamps map[string]settingState) {
 		reason = err.Error()
 	}
 	s.Reason, s.MayApply = reason, reason == ""
-	s.backoffBase, _ = values.BackoffBase() // else it shows among the settings
+	s.backoffBase, _ = values.BackoffBase() // a wrong value shows among the settings
+	s.window, _ = values.Window()
 	for _, key := range gates.Keys() {
 		setting := stamps[key]
 		setting.Key = key
@@ -128,7 +129,7 @@ func isGate(key string) bool {
 func printGates(out io.Writer, state *gateState) {
 	rows := make([][]string, len(state.Settings))
 	for i, s := range state.Settings {
-		rows[i] = []string{s.Key, cellOf(s.Value), s.state(), s.changed(state.EvaluatedAt)}
+		rows[i] = []string{s.Key, cellOf(s.Value), state.of(s), s.changed(state.EvaluatedAt)}
 	}
 	printTable(out, []string{"SETTING", "VALUE", "STATE", "CHANGED"}, rows)
 	fmt.Fprintln(out)
@@ -142,14 +143,33 @@ func (s *gateState) verdict() string {
 	return "An apply would not go ahead: " + clean(s.Reason)
 }
 
-func (s settingState) state() string {
+// of says what a setting does to an apply.
+func (s *gateState) of(setting settingState) string {
 	switch {
-	case s.Open == nil:
+	case setting.Key == gates.WindowUntil:
+		return s.windowState()
+	case setting.Open == nil:
 		return none
-	case *s.Open:
+	case *setting.Open:
 		return "open"
 	}
 	return "closed"
+}
+
+// windowState says how long the window lasts.
+func (s *gateState) windowState() string {
+	until := s.window
+	switch {
+	case !until.Valid:
+		return none
+	case until.InfinityModifier == pgtype.Infinity:
+		return "no end"
+	case until.InfinityModifier == pgtype.NegativeInfinity:
+		return "over"
+	case until.Time.Before(s.EvaluatedAt):
+		return "over, " + moment(until.Time, s.EvaluatedAt)
+	}
+	return "until " + moment(until.Time, s.EvaluatedAt)
 }
 
 // changed says when, and by whom, as far as the table has it.

@@ -74,8 +74,21 @@ func setUp(env *testscript.Env) error {
 	}
 	env.Setenv("DATABASE_URL", address)
 	env.Setenv("TZ", "UTC")
-	env.Setenv("TMPDIR", os.TempDir()) // where --embedded starts a server
+	passOn(env)
 	return nil
+}
+
+// passOn gives a script what --embedded needs to find or start a server.
+func passOn(env *testscript.Env) {
+	env.Setenv("TMPDIR", os.TempDir())
+	if cache, err := os.UserCacheDir(); err == nil {
+		env.Setenv("XDG_CACHE_HOME", cache)
+	}
+	for _, name := range []string{"PGTEST_DATABASE_URL", "PGTEST_BIN"} {
+		if value := os.Getenv(name); value != "" {
+			env.Setenv(name, value)
+		}
+	}
 }
 
 // cmdSQL runs a statement in the script's database: sql 'select ...'. Rows are

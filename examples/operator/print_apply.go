@@ -22,7 +22,7 @@ func printPlan(out io.Writer, plan *reaper.DryRunResult) {
 			moves++
 		}
 	}
-	printStale(out, plan, previewLines)
+	printStale(out, plan, previewLines, len(plan.Jobs))
 	fmt.Fprintf(out, "\nThis resets %s and moves %s to the dead letters.\n",
 		count(len(plan.Jobs)-moves, "job", "jobs"), count(moves, "job", "jobs"))
 }

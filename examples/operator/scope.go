@@ -45,11 +45,17 @@ select distinct {job_kind} from {queue} where {state} = {leased} limit 100`
 
 // completeKinds offers the kinds of jobs that are leased now.
 func (t *tool) completeKinds(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return t.offer(cmd, sqlKinds)
+}
+
+// offer completes by what a statement reads. After an error there is nothing to
+// offer.
+func (t *tool) offer(cmd *cobra.Command, statement string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 	defer cancel()
 	var kinds []string
 	read := func(ctx context.Context, _ []string) error {
-		sql, err := t.queue.render(sqlKinds)
+		sql, err := t.queue.render(statement)
 		if err != nil {
 			return err
 		}
@@ -57,7 +63,7 @@ func (t *tool) completeKinds(cmd *cobra.Command, _ []string, _ string) ([]string
 		return err
 	}
 	if !t.embedded {
-		_ = t.run(ctx, nil, read) // after an error there is nothing to offer
+		_ = t.run(ctx, nil, read)
 	}
 	return kinds, cobra.ShellCompDirectiveNoFileComp
 }

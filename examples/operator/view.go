@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // view is what a screen shows: the last look, what was kept of those before, and
@@ -114,28 +116,45 @@ func (v *view) header() []string {
 	if v.trouble == nil {
 		return []string{title, ""}
 	}
-	text := fmt.Sprintf("the database has not answered for %s", span(int64(v.now.Sub(v.since).Seconds())))
+	text := "each look has failed for "
+	if unanswered(v.trouble) {
+		text = "the database has not answered for "
+	}
+	text += span(int64(v.now.Sub(v.since).Seconds()))
 	if v.seen != nil {
 		text += fmt.Sprintf("; this is %s old", span(int64(v.now.Sub(v.seenAt).Seconds())))
 	}
 	return []string{title, bad(text) + "  " + clean(oneLine(v.trouble))}
 }
 
+// unanswered tells a server that is away, or that sends everybody away, from one
+// that did not like a statement.
+func unanswered(err error) bool {
+	var pgErr *pgconn.PgError
+	return !errors.As(err, &pgErr) || pgErr.SeverityUnlocalized == "FATAL"
+}
+
 // gates shows each gate in a line, and the verdict.
 func (v *view) gates() []string {
 	var lines []string
 	for _, s := range v.seen.Gates.Settings {
-		if s.Open == nil {
-			continue
-		}
-		state := good("open  ")
-		if !*s.Open {
-			state = bad("closed")
-		}
 		changed := dim(s.changed(v.seen.Gates.EvaluatedAt))
-		lines = append(lines, state+"  "+pad(s.Key, gateWidth)+"  "+changed)
+		switch {
+		case s.Open != nil && *s.Open:
+			lines = append(lines, good("open  ")+"  "+pad(s.Key, gateWidth)+"  "+changed)
+		case s.Open != nil:
+			lines = append(lines, bad("closed")+"  "+pad(s.Key, gateWidth)+"  "+changed)
+		}
 	}
-	return append(lines, v.seen.Gates.verdict())
+	return append(lines, v.seen.Gates.verdict()+v.window())
+}
+
+// window says how long the window lasts, if one is set.
+func (v *view) window() string {
+	if !v.seen.Gates.window.Valid {
+		return ""
+	}
+	return "  " + bold("Window: "+v.seen.Gates.windowState())
 }
 
 // gateWidth is the width of the longest key.

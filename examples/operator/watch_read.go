@@ -69,11 +69,13 @@ const letterBound = 10_000
 // wholeHistory is how far back a first look goes.
 const wholeHistory = time.Hour
 
-// lookTimeout bounds one look, and patience what its statements may take.
-const (
-	lookTimeout = 15 * time.Second
-	patience    = `set local statement_timeout = '10s'`
-)
+// lookTimeout bounds one look.
+const lookTimeout = 15 * time.Second
+
+// sqlModesty bounds what a look takes of the server: time, and one process.
+const sqlModesty = `-- operator.modesty
+set local statement_timeout = '10s';
+set local max_parallel_workers_per_gather = 0`
 
 // watcher renders the statements.
 func (t *tool) watcher() (*watcher, error) {
@@ -120,7 +122,7 @@ func (w *watcher) look(ctx context.Context, since time.Duration) (*sight, error)
 
 // readSettings reads the gates, the backoff base, and what the dead letters have.
 func (w *watcher) readSettings(ctx context.Context, tx pgx.Tx, seen *sight) (base float64, redrivable bool, err error) {
-	if _, err = tx.Exec(ctx, patience); err != nil {
+	if _, err = tx.Exec(ctx, sqlModesty); err != nil {
 		return 0, false, err
 	}
 	if seen.Gates, err = w.readGates(ctx, tx); err != nil {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 
@@ -158,19 +159,37 @@ func TestWatchWaitsForADatabaseThatIsAway(t *testing.T) {
 	x.ends()
 }
 
-// Watching would write, or lock out a reaper.
-func TestWatchWorksWithTheRightToReadAlone(t *testing.T) {
+// A table that is gone would be taken for a server that is away.
+func TestWatchTellsAFailedLookFromAServerThatIsAway(t *testing.T) {
+	t.Parallel()
+
+	pool := pgtest.New(t)
+	x := start(t, address(t, pool), "watch", "--every", "100ms")
+	x.shows("BACKLOG BY KIND")
+	execute(t, pool, `alter table queue_config rename to queue_config_away`)
+	screen := x.shows("each look has failed for", "BACKLOG BY KIND")
+	require.NotContains(t, screen, "not answered")
+	execute(t, pool, `alter table queue_config_away rename to queue_config`)
+	x.becomes(func(screen string) bool { return !strings.Contains(screen, "failed for") }, "no trouble")
+	x.types("q")
+	x.ends()
+}
+
+// Whoever may only read could not watch, or the watch would write.
+func TestWatchNeedsTheRightToReadAlone(t *testing.T) {
 	t.Parallel()
 
 	pool := pgtest.New(t)
 	fill(t, pool)
-	config := pool.Config().ConnConfig
-	require.NotEmpty(t, config.Database)
-	execute(t, pool, `alter database `+pgx.Identifier{config.Database}.Sanitize()+` set default_transaction_read_only = on`)
+	database := pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize() // a name of this test's own, also for a role
+	execute(t, pool, `create role `+database)
+	execute(t, pool, `grant select on job_queue, job_dead_letter, queue_config to `+database)
+	execute(t, pool, `alter database `+database+` set role = `+database)
 	x := start(t, address(t, pool), "watch")
 	x.shows("send_invoice")
 	x.types("q")
 	x.ends()
+	execute(t, pool, `reset role; drop owned by `+database+`; drop role `+database)
 }
 
 // fill makes six leased jobs: three resets, a reset and a move, and a live one.
