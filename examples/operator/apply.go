@@ -68,7 +68,7 @@ func (a *applying) run(ctx context.Context) error {
 		return err
 	}
 	if a.maxStale > 0 && plan.StaleLeaseCount > a.maxStale {
-		return refused(true, reaper.ReasonMaxStaleExceeded)
+		return a.report(&reaper.ApplyResult{Refused: true, Reason: reaper.ReasonMaxStaleExceeded}, nil)
 	}
 	return a.reviewed(ctx, r, plan)
 }
@@ -76,8 +76,9 @@ func (a *applying) run(ctx context.Context) error {
 // reviewed shows a plan, asks, and applies exactly it.
 func (a *applying) reviewed(ctx context.Context, r *reaper.Reaper, plan *reaper.DryRunResult) error {
 	if !a.yes && len(plan.Jobs) > 0 {
-		if err := a.checkGates(ctx); err != nil {
-			return err
+		reason, err := a.closed(ctx)
+		if reason != "" || err != nil {
+			return a.report(&reaper.ApplyResult{Refused: true, Reason: reason}, err)
 		}
 		printPlan(a.errs, plan)
 		if err := a.confirm(ctx, "Settle "+these(len(plan.Jobs))+"?"); err != nil {
@@ -94,17 +95,18 @@ func these(jobs int) string {
 	return fmt.Sprintf("these %d jobs", jobs)
 }
 
-// checkGates refuses before anybody is asked. The apply asks the gates again, and
-// holds them.
-func (t *tool) checkGates(ctx context.Context) error {
-	return t.inReadOnly(ctx, func(tx pgx.Tx) error {
+// closed returns why an apply would be refused, or "", before anybody is asked.
+// The apply asks the gates again, and holds them.
+func (t *tool) closed(ctx context.Context) (reason string, err error) {
+	err = t.inReadOnly(ctx, func(tx pgx.Tx) error {
 		values, err := t.queue.gates().Peek(ctx, tx, gates.Keys())
 		if err != nil {
 			return err
 		}
-		reason, err := values.Closed()
-		return errors.Join(err, refused(reason != "", reason))
+		reason, err = values.Closed()
+		return err
 	})
+	return reason, err
 }
 
 // report prints what an apply did. Jobs that were turned away make an error.

@@ -34,13 +34,37 @@ func (t *tool) drain(ctx context.Context, batch int) error {
 	if err != nil {
 		return err
 	}
-	if !t.yes && plan.StaleLeaseCount == 0 { // what becomes stale now, nobody has seen
-		return t.printDrain(&reaper.DrainResult{}, 0)
+	if !t.yes {
+		done, err := t.confirmDrain(ctx, plan)
+		if err != nil {
+			return err
+		}
+		if done != nil {
+			return t.printDrain(done, 0)
+		}
 	}
-	if err := t.confirmDrain(ctx, plan); err != nil {
-		return err
+	return t.settleAll(ctx, batch, plan.StaleLeaseCount)
+}
+
+// confirmDrain asks, unless it is clear already what comes of the drain: it is
+// refused, or there is nothing to do. What becomes stale just now, nobody has
+// seen.
+func (t *tool) confirmDrain(ctx context.Context, plan *reaper.DryRunResult) (*reaper.DrainResult, error) {
+	reason, err := t.closed(ctx)
+	if err != nil {
+		return nil, err
 	}
-	p := newProgress(t.errs, plan.StaleLeaseCount)
+	if reason != "" || plan.StaleLeaseCount == 0 {
+		return &reaper.DrainResult{Refused: reason != "", Reason: reason}, nil
+	}
+	printStale(t.errs, plan, previewLines, plan.StaleLeaseCount)
+	fmt.Fprintln(t.errs)
+	return nil, t.confirm(ctx, "Settle all stale leases, also those that become stale meanwhile?")
+}
+
+// settleAll drains, and shows how far it is.
+func (t *tool) settleAll(ctx context.Context, batch, total int) error {
+	p := newProgress(t.errs, total)
 	r, err := t.reaper(func(cfg *reaper.Config) { cfg.Logger = slog.New(p) })
 	if err != nil {
 		return err
@@ -48,18 +72,6 @@ func (t *tool) drain(ctx context.Context, batch int) error {
 	result, err := r.Drain(ctx, t.actor, batch)
 	p.end()
 	return errors.Join(err, t.printDrain(result, time.Since(p.began)))
-}
-
-func (t *tool) confirmDrain(ctx context.Context, plan *reaper.DryRunResult) error {
-	if t.yes {
-		return nil
-	}
-	if err := t.checkGates(ctx); err != nil {
-		return err
-	}
-	printStale(t.errs, plan, previewLines, plan.StaleLeaseCount)
-	fmt.Fprintln(t.errs)
-	return t.confirm(ctx, "Settle all stale leases, also those that become stale meanwhile?")
 }
 
 // printDrain shows what was committed, also when an error ended the drain.

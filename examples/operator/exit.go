@@ -63,7 +63,7 @@ func (t *tool) status(err error) int {
 
 // complain prints an error, in one line and for people.
 func (t *tool) complain(err error) {
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) && !unknown(err) {
 		err = errInterrupted
 	}
 	fmt.Fprintln(t.errs, "operator:", clean(oneLine(err)))
@@ -81,12 +81,17 @@ func hints(err error) []string {
 	switch {
 	case errors.As(err, &refusal):
 		return refusalHints(refusal.reason)
-	case errors.Is(err, reaper.ErrOutcomeUnknown):
+	case unknown(err):
 		return []string{"it happened whole or not at all; look, then call again: what was done is not done twice"}
 	case errors.Is(err, reaper.ErrReadOnly):
 		return []string{"changes need the primary server and a connection that may write"}
 	}
 	return nil
+}
+
+// unknown reports that nobody can know whether a change was made.
+func unknown(err error) bool {
+	return errors.Is(err, reaper.ErrOutcomeUnknown)
 }
 
 func refusalHints(reason string) []string {

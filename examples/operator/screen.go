@@ -12,7 +12,7 @@ import (
 type screen struct {
 	view
 
-	ctx    context.Context //nolint:containedctx // commands run without one
+	ctx    context.Context // of looks, which the terminal library runs without one
 	looker looker
 	every  time.Duration
 }
