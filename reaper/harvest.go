@@ -13,6 +13,8 @@ type harvest struct {
 	now  time.Time // the transaction's start, by the database's clock
 	jobs []*claimed
 
+	crowded bool // another drain is at work at the place where this one asked
+
 	block []claimed         // room for the next jobs
 	kinds map[string]string // there are few
 	owner string            // of the last job, and often of the next
