@@ -46,10 +46,11 @@ func (r *Reaper) Apply(ctx context.Context, actor string, limit int) (*ApplyResu
 
 // order is what an apply is asked to do.
 type order struct {
-	actor  string
-	limit  int
-	behind place
-	plan   []Job // nil: the oldest stale leases
+	actor string
+	limit int
+	stretch
+	plan []Job // nil: the oldest stale leases
+	asks bool  // whether it is crowded
 
 	timeout time.Duration // 0: as long as it takes
 
@@ -57,8 +58,8 @@ type order struct {
 	conflicts int // how often it was begun again after one
 }
 
-// apply reaps one batch, and also returns what it claimed.
-func (r *Reaper) apply(ctx context.Context, o order) (*ApplyResult, []*claimed, error) {
+// apply reaps one batch, and also returns what it claimed, unless it was refused.
+func (r *Reaper) apply(ctx context.Context, o order) (*ApplyResult, *harvest, error) {
 	if strings.TrimSpace(o.actor) == "" {
 		return refusal(ReasonActorRequired), nil, nil
 	}
@@ -68,12 +69,12 @@ func (r *Reaper) apply(ctx context.Context, o order) (*ApplyResult, []*claimed, 
 		defer cancel()
 	}
 	started := time.Now()
-	result, jobs, err := r.persist(ctx, o)
+	result, found, err := r.persist(ctx, o)
 	if err != nil {
 		return nil, nil, typed(err)
 	}
 	r.logApply(ctx, result, time.Since(started))
-	return result, jobs, nil
+	return result, found, nil
 }
 
 // ask returns the backoff base in seconds, or the reason for a refusal.

@@ -20,11 +20,11 @@ const (
 )
 
 // persist makes attempts until one goes through.
-func (r *Reaper) persist(ctx context.Context, o order) (*ApplyResult, []*claimed, error) {
+func (r *Reaper) persist(ctx context.Context, o order) (*ApplyResult, *harvest, error) {
 	for {
-		result, jobs, err := r.attempt(ctx, o)
+		result, found, err := r.attempt(ctx, o)
 		if err == nil || !r.again(ctx, &o, err) {
-			return result, jobs, err
+			return result, found, err
 		}
 	}
 }
@@ -59,7 +59,7 @@ func (e *settleError) care() care {
 }
 
 // attempt is one transaction of an apply.
-func (r *Reaper) attempt(ctx context.Context, o order) (*ApplyResult, []*claimed, error) {
+func (r *Reaper) attempt(ctx context.Context, o order) (*ApplyResult, *harvest, error) {
 	op, err := r.open(ctx, o)
 	if err != nil {
 		return nil, nil, err
@@ -72,14 +72,14 @@ func (r *Reaper) attempt(ctx context.Context, o order) (*ApplyResult, []*claimed
 	}
 	p := &pass{Reaper: r, tx: op.tx, order: o, harvest: op.harvest}
 	if len(p.jobs) == 0 { // a commit would wait for the disk, for the gates' locks alone
-		return p.result(), nil, nil
+		return p.result(), p.harvest, nil
 	}
 	if err := p.settle(ctx); err != nil {
 		return nil, nil, &settleError{err: err, atCommit: p.atCommit}
 	}
 	result := p.result()
 	if p.tx.over {
-		return result, p.jobs, nil
+		return result, p.harvest, nil
 	}
 	if err := r.onApply(ctx, p.tx.Tx, result); err != nil {
 		return nil, nil, err
@@ -87,5 +87,5 @@ func (r *Reaper) attempt(ctx context.Context, o order) (*ApplyResult, []*claimed
 	if err := r.commit(ctx, p.tx); err != nil {
 		return nil, nil, &settleError{err: err, atCommit: true}
 	}
-	return result, p.jobs, nil
+	return result, p.harvest, nil
 }

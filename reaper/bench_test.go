@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -58,6 +59,24 @@ func BenchmarkApply(b *testing.B) {
 			one[[]byte](b, pool, `select fn_job_reap_stale_leases_apply($1, $2)`, actor, benchBatch)
 		})
 	})
+}
+
+// The time that a drain takes for a job, in batches of 100, and that eight drains
+// take which meet over the same jobs. Eight are slower than one where they get in
+// each other's way.
+func BenchmarkDrain(b *testing.B) {
+	for name, drains := range map[string]int{"alone": 1, "eight at once": 8} {
+		b.Run(name, func(b *testing.B) {
+			pool := pgtest.Connect(b, openQueue(b), func(c *pgxpool.Config) { c.MaxConns = int32(drains) })
+			for b.Loop() {
+				b.StopTimer()
+				benchFill(b, pool)
+				b.StartTimer()
+				drainTogether(b, pool, drains, 100)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchQueue), "ns/job")
+		})
+	}
 }
 
 // The time to show one job of 1000 out of 20,000 stale ones, by the library and

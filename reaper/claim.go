@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/backoff"
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -27,14 +26,7 @@ type claimed struct {
 	failure *Failure            // not nil: it is as it was
 }
 
-// place is where a claim begins in the order of leases. Its zero value is before
-// every lease.
-type place struct {
-	leaseUntil pgtype.Timestamptz
-	id         *string // nil: behind every job of that lease end
-}
-
-// claim locks the oldest stale leases behind a place, at most limit, and decides
+// claim locks the oldest stale leases of a stretch, at most limit, and decides
 // what is due to each.
 func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, o order, baseSec int64) (*harvest, error) {
 	h := &harvest{}
@@ -65,14 +57,27 @@ const (
 	sqlAnyPlan = "set local plan_cache_mode to default"
 )
 
-// queueClaim queues the claim's statement, whose rows are read into h.
+// sqlCrowded tries to take the advisory lock of the drain that goes through the
+// oldest leases, and reads whether another one has it. The lock guards nothing,
+// is never waited for, and ends with the transaction. Its class is "LEAS" in
+// ASCII, its object the queue's oid.
+//
+//	$1 queue  text, its quoted name
+const sqlCrowded = `-- reaper.crowded
+select not pg_try_advisory_xact_lock(1279607123, $1::text::regclass::oid::integer)`
+
+// queueClaim queues the claim's statement, whose rows are read into h, and before
+// it the question whether other drains are at work, if the order asks that.
 func (r *Reaper) queueClaim(batch *pgx.Batch, o order, h *harvest) {
 	if o.plan != nil {
 		r.queuePlan(batch, o.plan, h)
 		return
 	}
 	r.queueSettings(batch)
-	batch.Queue(r.sql.claim, r.scope, int64(o.limit), o.behind.leaseUntil, o.behind.id).Query(h.read)
+	if o.asks {
+		batch.Queue(sqlCrowded, r.queue.Table).QueryRow(func(row pgx.Row) error { return row.Scan(&h.crowded) })
+	}
+	batch.Queue(r.sql.claim, r.scope, int64(o.limit), o.behind.leaseUntil, o.behind.id, o.upTo).Query(h.read)
 	r.queueOwn(batch, sqlSort)
 }
 

@@ -15,6 +15,7 @@ type harvest struct {
 	jobs []*claimed
 
 	skipped []Skip // jobs of a plan that were not claimed
+	crowded bool   // another drain is at work at the place where this one asked
 
 	block []claimed         // room for the next jobs
 	kinds map[string]string // there are few

@@ -77,15 +77,15 @@ left join (
 order by j.lease_until, j.key`
 )
 
-// sqlClaim locks and reads one batch of stale leases, oldest first, beginning
-// behind a place in that order. Rows that another reaper or a worker has locked
-// are skipped, not waited for. Served by job_queue_lease_until_idx, which finds
-// the place too.
+// sqlClaim locks and reads one batch of stale leases, oldest first, of a stretch
+// of that order. Rows that another reaper or a worker has locked are skipped, not
+// waited for. Served by job_queue_lease_until_idx, which finds the stretch too.
 //
 //	$1 scope
 //	$2 limit        bigint
-//	$3 lease_until  timestamptz of the place, NULL to begin at the oldest
+//	$3 lease_until  timestamptz of the place before it, NULL to begin at the oldest
 //	$4 job id       of the key's type; NULL: behind every job of that lease_until
+//	$5 lease_until  timestamptz, the last of the stretch, NULL to go on to the end
 const sqlClaim = `-- reaper.claim
 ` + claimColumns + `
 from {queue} q
@@ -93,6 +93,7 @@ where ` + stale + `
   and ` + keyed + `
   and q.{lease_until} >= coalesce($3::timestamptz, '-infinity')
   and ($3::timestamptz is null or q.{lease_until} > $3::timestamptz or q.{job_id} > $4)
+  and q.{lease_until} <= coalesce($5::timestamptz, 'infinity')
 order by q.{lease_until}, q.{job_id}
 limit $2::bigint
 for update of q skip locked`
