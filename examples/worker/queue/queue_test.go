@@ -74,14 +74,17 @@ var deeds = map[string]func(ctx context.Context, q *queue.Queue, job queue.Job) 
 // its own for the second time: the job is done twice, or never.
 func TestALostJobIsLeftAlone(t *testing.T) {
 	t.Parallel()
+	const release = `update job_queue set state = 'ready', lease_owner = null, lease_until = null`
 
 	tests := map[string]struct {
 		reaped, byAnother, byItself bool
-		then                        string
+		then                        string // is done before another claim
 	}{
 		"reaped":                        {reaped: true},
 		"reaped and claimed by another": {reaped: true, byAnother: true},
 		"reaped and claimed by itself":  {reaped: true, byItself: true},
+		"given to another":              {byAnother: true, then: release},
+		"given to itself":               {byItself: true, then: release},
 		"finished by hand":              {then: `update job_queue set state = 'succeeded', lease_owner = null, lease_until = null`},
 		"cancelled by hand":             {then: `update job_queue set state = 'cancelled'`},
 		"deleted":                       {then: `delete from job_queue`},
@@ -98,14 +101,14 @@ func TestALostJobIsLeftAlone(t *testing.T) {
 				expire(t, pool)
 				require.Equal(t, 1, reap(t, pool).ResetCount)
 			}
+			if test.then != "" {
+				fixture.Exec(t, pool, test.then)
+			}
 			if test.byAnother {
 				claim(t, open(t, pool, queue.Config{Name: "quick"}))
 			}
 			if test.byItself {
 				claim(t, q)
-			}
-			if test.then != "" {
-				fixture.Exec(t, pool, test.then)
 			}
 			requireLost(t, pool, q, job)
 		})

@@ -21,8 +21,10 @@
 // no dead worker's job comes back, and nobody says so. A reap job therefore needs
 // a watchdog that is no job: [Reaper.Run], with a Grace so that it stays behind
 // the reap job while that is alive. It also steps in when the reap job waits behind
-// a backlog, and its OnPass is the place to call Seed, should the reap job be gone
-// altogether, to the dead letters say.
+// a backlog, and when a full batch of jobs that are turned away stands before the
+// others, which an apply that begins at the oldest lease does not get past. Its
+// OnPass is the place to call Seed, should the reap job be gone altogether, to the
+// dead letters say.
 //
 // [Reaper.Run]: https://pkg.go.dev/github.com/lease-governance/leasereaper/reaper#Reaper.Run
 package reapjob

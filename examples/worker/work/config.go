@@ -46,9 +46,8 @@ type Config struct {
 	Poll time.Duration
 
 	// Grace is how long running jobs may go on when the worker is being stopped.
-	// Whoever stops it must wait for longer, with Kubernetes for instance
-	// terminationGracePeriodSeconds. Too short, and long jobs begin again
-	// elsewhere. Default 20 s; a nanosecond is as good as none.
+	// Whoever stops it must wait for ten seconds longer. Too short, and long jobs
+	// begin again elsewhere. Default 20 s; a nanosecond is as good as none.
 	Grace time.Duration
 
 	// Patience is how long handlers have to return when the grace is over. Default

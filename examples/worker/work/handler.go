@@ -20,8 +20,8 @@ type Handler func(ctx context.Context, job queue.Job) (Done, error)
 // Done is what a handler leaves for the job's completion. Its zero value is
 // nothing.
 type Done struct {
-	// Effects are called in the transaction that completes the job. An error in
-	// them is the job's.
+	// Effects are called in the transaction that completes the job, and have ten
+	// seconds for it. An error in them is the job's.
 	Effects queue.Effects
 
 	// Committed is called when that transaction has committed.

@@ -40,8 +40,6 @@ func (w *Worker) handle(ctx context.Context, job queue.Job) (done Done, err erro
 func (w *Worker) end(ctx context.Context, job queue.Job, done Done, err error) (Outcome, error) {
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(cause, queue.ErrLost):
-		return Lost, cause
 	case err != nil && cause != nil:
 		return w.giveBack(ctx, job, cause)
 	case err == nil:
