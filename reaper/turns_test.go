@@ -168,7 +168,8 @@ func TestTheTurnsOfADrain(t *testing.T) {
 			pool, counted := counting(t, admin, func(*pgxpool.Config) {})
 			r := newReaper(t, pool, reaper.Config{})
 			mixed(t, admin, 10)
-			apply(t, r, 10) // its statements are prepared now
+			_, err := r.Drain(t.Context(), actor, 20) // its statements are prepared now
+			require.NoError(t, err)
 			mixed(t, admin, test.jobs)
 
 			require.Equal(t, test.turns, counted.of(func() {
