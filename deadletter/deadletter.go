@@ -61,11 +61,14 @@ type Job struct {
 	Attempts int    // bumped already
 }
 
-// Queue names the queue's table and columns as SQL, quoted already. JobKind is
-// empty when the queue has no such column; a dead letter's kind is then empty
-// too.
+// Queue names the queue's table and columns as SQL, quoted already, and its
+// states as literals. JobKind and LastError are empty when the queue has no such
+// column; a dead letter's kind is then empty too.
 type Queue struct {
-	Table, JobID, JobKind, Attempts, MaxAttempts string
+	Table, JobID, JobKind, Attempts, MaxAttempts          string
+	State, ScheduledAt, LeaseOwner, LeaseUntil, LastError string
+
+	Leased, RetryWaiting, DeadLetter string
 }
 
 // IDs returns the jobs' keys in their text form.

@@ -10,6 +10,14 @@
 //		DeadLetter: deadletter.Table{Name: pgx.Identifier{"ops", "dead_jobs"}},
 //	})
 //
+// Those who look after the letters list them with [List], send their jobs back to
+// the queue with [Redrive] and remove them with [Purge]. What these work on is a
+// [Store]; its zero value is the reference schema's:
+//
+//	page, err := deadletter.List(ctx, pool, deadletter.Store{}, deadletter.Filter{Kinds: kinds}, 100)
+//	result, err := deadletter.Redrive(ctx, pool, deadletter.Store{}, "alice", deadletter.Filter{Kinds: kinds}, 100)
+//	purged, err := deadletter.Purge(ctx, pool, deadletter.Store{}, 90*24*time.Hour, deadletter.PurgeConfig{})
+//
 // # Guarantees
 //
 // A job that a mover refuses stays in the queue as it was, its attempts
@@ -18,7 +26,16 @@
 // [Table] copies rows inside the server: large numbers and columns the library
 // knows nothing of arrive as they were.
 //
+// A queue row and its letters never disagree, whoever reaps, redrives and purges
+// at the same time: a job comes back in the transaction that marks its letters,
+// and only then; it comes back once; and its queue row goes with its last
+// unredriven letter. Who puts a job back by hand marks its letters too, or a
+// redrive takes it for dead once its queue row is gone.
+//
+// Payloads are read by [ListWithJobs] alone. No error and no failure holds one.
+//
 // # Concurrency
 //
-// Everything here is a value without state and safe for concurrent use.
+// Everything here is a value without state, or a function, and safe for concurrent
+// use.
 package deadletter

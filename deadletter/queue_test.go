@@ -32,7 +32,7 @@ func enqueue(t *testing.T, pool *pgxpool.Pool, kinds ...string) []string {
 	t.Helper()
 	rows, err := pool.Query(t.Context(), `
 insert into job_queue (job_kind, state, attempts, max_attempts, lease_owner, lease_until)
-select kind, 'leased', 4, 5, 'worker', now() - '1h'::interval + n * '1s'::interval
+select kind, 'leased', 4, 5, 'worker', now() - '1d'::interval + n * '1s'::interval
 from unnest($1::text[]) with ordinality u(kind, n)
 returning job_id::text`, kinds)
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package deadletter_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -65,4 +66,53 @@ func TestMoversSendOneStatementWhateverTheBatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// exchanges counts how often a connection sends something and waits.
+type exchanges struct{ n atomic.Int64 }
+
+var (
+	_ pgx.QueryTracer = (*exchanges)(nil)
+	_ pgx.BatchTracer = (*exchanges)(nil)
+)
+
+func (e *exchanges) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	e.n.Add(1)
+	return ctx
+}
+
+func (e *exchanges) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (e *exchanges) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	e.n.Add(1)
+	return ctx
+}
+
+func (e *exchanges) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (e *exchanges) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+
+// recorder keeps the statements that a connection sends.
+type recorder struct {
+	exchanges
+
+	mu         sync.Mutex
+	statements map[string][]any
+}
+
+func (r *recorder) keep(sql string, args []any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.statements == nil {
+		r.statements = map[string][]any{}
+	}
+	r.statements[sql] = args
+}
+
+func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	r.keep(data.SQL, data.Args)
+	return ctx
+}
+
+func (r *recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
+	r.keep(data.SQL, data.Args)
 }

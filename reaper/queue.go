@@ -71,34 +71,53 @@ func (t Table) withDefaults() Table {
 	return t
 }
 
-// render quotes the queue's names, once, and puts them into the statements. Its
-// error holds every fault at once.
+// Quoted returns the mapping as package deadletter takes it, in a
+// [deadletter.Store]: names and states quoted as SQL. It does no I/O. Its error
+// holds every fault at once, as that of [New].
+func (t Table) Quoted() (deadletter.Queue, error) {
+	t = t.withDefaults()
+	var n names
+	queue := t.quote(&n)
+	if err := errors.Join(append(n.faults, t.distinct()...)...); err != nil {
+		return deadletter.Queue{}, err
+	}
+	return queue, nil
+}
+
+// quote quotes the queue's names.
+func (t Table) quote(n *names) deadletter.Queue {
+	return deadletter.Queue{
+		Table:        n.name("queue", t.Name),
+		JobID:        n.column("job_id", t.Columns.JobID),
+		JobKind:      n.optional("kind", "''", "q.%s", "job_kind", t.Columns.JobKind),
+		Attempts:     n.column("attempts", t.Columns.Attempts),
+		MaxAttempts:  n.column("max_attempts", t.Columns.MaxAttempts),
+		State:        n.column("state", t.Columns.State),
+		ScheduledAt:  n.column("scheduled_at", t.Columns.ScheduledAt),
+		LeaseOwner:   n.column("lease_owner", t.Columns.LeaseOwner),
+		LeaseUntil:   n.column("lease_until", t.Columns.LeaseUntil),
+		LastError:    n.optional("set_error", "", ",\n  %s = $2", "last_error", t.Columns.LastError),
+		Leased:       n.label("leased", t.States.Leased),
+		RetryWaiting: n.label("retry_waiting", t.States.RetryWaiting),
+		DeadLetter:   n.label("dead_letter", t.States.DeadLetter),
+	}
+}
+
+// render puts the queue's names, quoted once, into the statements. Its error
+// holds every fault at once.
 func (t Table) render(s scope) (statements, deadletter.Queue, error) {
 	var n names
-	queue := deadletter.Queue{
-		Table:       n.name("queue", t.Name),
-		JobID:       n.column("job_id", t.Columns.JobID),
-		JobKind:     n.optional("kind", "''", "q.%s", "job_kind", t.Columns.JobKind),
-		Attempts:    n.column("attempts", t.Columns.Attempts),
-		MaxAttempts: n.column("max_attempts", t.Columns.MaxAttempts),
-	}
+	queue := t.quote(&n)
 	kind := queue.JobKind
 	if kind != "" {
 		kind = "coalesce(q." + kind + "::text, '')"
 	}
 	n.add("text", kind, nil)
 	reaped := " and false"
-	if column := n.optional("set_error", "", ",\n  %s = $2", "last_error", t.Columns.LastError); column != "" {
-		reaped = " and q." + column + " = $2"
+	if queue.LastError != "" {
+		reaped = " and q." + queue.LastError + " = $2"
 	}
 	n.add("reaped", reaped, nil)
-	n.column("state", t.Columns.State)
-	n.column("scheduled_at", t.Columns.ScheduledAt)
-	n.column("lease_owner", t.Columns.LeaseOwner)
-	n.column("lease_until", t.Columns.LeaseUntil)
-	n.label("leased", t.States.Leased)
-	n.label("retry_waiting", t.States.RetryWaiting)
-	n.label("dead_letter", t.States.DeadLetter)
 
 	in := strings.NewReplacer(s.pairs(n.pairs)...).Replace
 	return statements{
@@ -171,9 +190,9 @@ func (n *names) optional(placeholder, without, with, field, name string) string 
 	return column
 }
 
-func (n *names) label(placeholder, label string) {
+func (n *names) label(placeholder, label string) string {
 	sql, err := pgtext.Label(label)
-	n.add(placeholder, sql, err)
+	return n.add(placeholder, sql, err)
 }
 
 func (n *names) add(placeholder, sql string, err error) string {

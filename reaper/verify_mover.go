@@ -38,6 +38,8 @@ func (v *verifier) deadLetterTable(ctx context.Context, mover deadletter.Table) 
 		{"moved_by", texts, "text not null", insert},
 		{"job", []string{"jsonb", "json", "text"}, "jsonb not null", insert},
 		{"moved_at", instants, "timestamptz not null default now()", optional},
+		{"redriven_at", instants, "timestamptz", optional},
+		{"redriven_by", texts, "text", optional},
 	}
 	t, err := v.table(ctx, "dead-letter table", name, needs)
 	if err != nil || t == nil {

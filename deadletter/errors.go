@@ -1,0 +1,124 @@
+package deadletter
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+var (
+	// ErrNilDB is the error of a call whose DB is nil, or holds a nil pointer.
+	ErrNilDB = errors.New("deadletter: db is nil")
+
+	// ErrLimit is wrapped by the error for a limit below 1.
+	ErrLimit = errors.New("deadletter: limit is below 1")
+
+	// ErrNegative is wrapped by the error for each age or setting that is
+	// negative.
+	ErrNegative = errors.New("deadletter: negative setting")
+
+	// ErrActor is wrapped by the error for an actor that is empty or only white
+	// space, or that PostgreSQL cannot store as text.
+	ErrActor = errors.New("deadletter: invalid actor")
+
+	// ErrFilter is wrapped by the error for a filter that no letter can meet: an
+	// unknown status, a place that is no page's Next, a text with a NUL.
+	ErrFilter = errors.New("deadletter: invalid filter")
+
+	// ErrID is wrapped by the error for an id, or a place, that is not of the
+	// key's type. The error wraps PostgreSQL's, too, which says which one.
+	ErrID = errors.New("deadletter: id is not of the key's type")
+
+	// ErrQueue is wrapped by the error for a Queue that lacks a name.
+	ErrQueue = errors.New("deadletter: queue lacks a name")
+
+	// ErrReadOnly is wrapped by the error of a redrive or a purge on a hot
+	// standby, or on a connection whose transactions are read-only.
+	ErrReadOnly = errors.New("deadletter: the transaction is read-only")
+
+	// ErrOutcomeUnknown is wrapped by the error of a redrive or a purge whose
+	// connection broke, or whose context ended, during COMMIT: the transaction
+	// happened whole or not at all, and nobody can know which. Calling again is
+	// safe either way.
+	ErrOutcomeUnknown = errors.New("deadletter: connection broke during commit, outcome unknown")
+)
+
+// checkDB also sees the nil pointer inside an interface, which a pool that was
+// never opened is.
+func checkDB(db DB) error {
+	if v := reflect.ValueOf(db); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return ErrNilDB
+	}
+	return nil
+}
+
+func checkLimit(limit int) error {
+	if limit < 1 {
+		return fmt.Errorf("%w: %d", ErrLimit, limit)
+	}
+	return nil
+}
+
+func checkAge(what string, age time.Duration) error {
+	if age < 0 {
+		return fmt.Errorf("%w: %s %v", ErrNegative, what, age)
+	}
+	return nil
+}
+
+func checkActor(actor string) error {
+	if strings.TrimSpace(actor) == "" || !isText(actor) {
+		return fmt.Errorf("%w: %q", ErrActor, actor)
+	}
+	return nil
+}
+
+// isText reports whether PostgreSQL can store a text.
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// isError tells an error that leaves the connection usable from a FATAL one.
+func isError(err *pgconn.PgError) bool { return err.SeverityUnlocalized == "ERROR" }
+
+func class(sqlState string) string { return sqlState[:min(2, len(sqlState))] }
+
+// isConflict reports a serialization failure, a deadlock, or a prepared statement
+// that a change of the table made void: the same may go through next time.
+func isConflict(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) &&
+		(pgErr.Code == "40001" || pgErr.Code == "40P01" || pgErr.Routine == "RevalidateCachedQuery")
+}
+
+// readOnly is read_only_sql_transaction.
+const readOnly = "25006"
+
+// explain says what failed, and marks the errors that have a sentinel of the
+// library's.
+func explain(what string, err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == readOnly {
+		return fmt.Errorf("%w: %s: %w", ErrReadOnly, what, err)
+	}
+	return fmt.Errorf("deadletter: %s: %w", what, err)
+}
+
+// explain is explain for the statement that f's conditions are in, where the
+// server may find that it cannot make a key, or a time, of a text.
+func (f Filter) explain(what string, err error) error {
+	var pgErr *pgconn.PgError
+	if f.IDs == nil && f.JobIDs == nil && f.After == "" || !errors.As(err, &pgErr) {
+		return explain(what, err)
+	}
+	switch {
+	case pgErr.Code == "22007", pgErr.Code == "22008", pgErr.Code == "22009": // of times
+		return fmt.Errorf("%w: After: %s: %w", ErrFilter, what, err)
+	case class(pgErr.Code) == "22", pgErr.Code == "23514": // of texts, and a domain's check
+		return fmt.Errorf("%w: %s: %w", ErrID, what, err)
+	}
+	return explain(what, err)
+}

@@ -1,0 +1,164 @@
+package deadletter
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// What a filter may ask of a letter's status.
+const (
+	StatusAny        = ""
+	StatusUnredriven = "unredriven"
+	StatusRedriven   = "redriven"
+)
+
+// Filter says which letters are meant. Its zero value means all of them. Of a
+// list, nil asks for nothing, and one that is empty lets no letter through.
+type Filter struct {
+	// IDs are keys of letters, in their text form.
+	IDs []string
+
+	// JobIDs are keys of the queue, in their text form.
+	JobIDs []string
+
+	// Kinds are the jobs' kinds, spelled just so.
+	Kinds []string
+
+	// ErrorContains is a part of the final error, upper and lower case told
+	// apart.
+	ErrorContains string
+
+	// OlderThan and YoungerThan are ages: how long ago a letter was moved, by the
+	// database's clock, in whole microseconds. 0 asks for nothing.
+	OlderThan, YoungerThan time.Duration
+
+	// Status is StatusAny, StatusUnredriven or StatusRedriven. [Redrive] takes
+	// unredriven letters alone.
+	Status string
+
+	// After is the Next of a page or a redrive: only letters behind it. Letters
+	// are in the order of moved_at, then of dead_letter_id. Empty: from the
+	// oldest on.
+	After string
+}
+
+func (f Filter) validate() error {
+	faults := []error{checkAge("OlderThan", f.OlderThan), checkAge("YoungerThan", f.YoungerThan)}
+	switch f.Status {
+	case StatusAny, StatusUnredriven, StatusRedriven:
+	default:
+		faults = append(faults, fmt.Errorf("%w: Status %q", ErrFilter, f.Status))
+	}
+	if !isText(f.ErrorContains + strings.Join(f.Kinds, "")) {
+		faults = append(faults, fmt.Errorf("%w: a kind or an error is not text", ErrFilter))
+	}
+	if !isText(strings.Join(f.IDs, "") + strings.Join(f.JobIDs, "")) {
+		faults = append(faults, fmt.Errorf("%w: it is not text", ErrID))
+	}
+	_, err := parsePlace(f.After)
+	return errors.Join(append(faults, err)...)
+}
+
+// where collects the conditions of a statement behind those that it has itself,
+// and all its arguments.
+type where struct {
+	sql  strings.Builder
+	args []any
+}
+
+// and adds a condition over the next arguments, a question mark for each.
+func (w *where) and(condition string, args ...any) {
+	w.sql.WriteString("\n  and ")
+	for _, arg := range args {
+		w.args = append(w.args, arg)
+		condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(w.args)), 1)
+	}
+	w.sql.WriteString(condition)
+}
+
+// conditions adds what f asks for, over a letter d.
+func (f Filter) conditions(w *where) {
+	f.identity(w)
+	if f.Kinds != nil {
+		w.and("d.job_kind = any(?::text[])", array(f.Kinds))
+	}
+	if f.ErrorContains != "" {
+		w.and("strpos(d.final_error, ?::text) > 0", f.ErrorContains)
+	}
+	if f.OlderThan > 0 {
+		w.and("d.moved_at < now() - ?::bigint * interval '1 microsecond'", f.OlderThan.Microseconds())
+	}
+	if f.YoungerThan > 0 {
+		w.and("d.moved_at >= now() - ?::bigint * interval '1 microsecond'", f.YoungerThan.Microseconds())
+	}
+	switch f.Status {
+	case StatusUnredriven:
+		w.and("d.redriven_at is null")
+	case StatusRedriven:
+		w.and("d.redriven_at is not null")
+	}
+}
+
+// identity adds what f asks of the keys. They go to the server as texts, which
+// knows their type.
+func (f Filter) identity(w *where) {
+	if f.IDs != nil {
+		w.and("d.dead_letter_id = any(?)", array(f.IDs))
+	}
+	if f.JobIDs != nil {
+		w.and("d.job_id = any(?)", array(f.JobIDs))
+	}
+	if after, err := parsePlace(f.After); err == nil {
+		after.conditions(w)
+	}
+}
+
+// array is the text form of an array, for a parameter of any array type.
+func array(list []string) string {
+	return pgtext.Array(len(list), func(i int) string { return list[i] })
+}
+
+// place is a letter's in the order of letters. The zero place is before all.
+type place struct {
+	movedAt string // as the server writes it into JSON, whatever the session's settings
+	id      string
+}
+
+// conditions leaves the letters behind the place.
+func (p place) conditions(w *where) {
+	if p != (place{}) {
+		w.and("(d.moved_at, d.dead_letter_id) > (?::timestamptz, ?)", p.movedAt, p.id)
+	}
+}
+
+// args are the place's as two parameters, NULL for the zero place.
+func (p place) args() []any {
+	if p == (place{}) {
+		return []any{nil, nil}
+	}
+	return []any{p.movedAt, p.id}
+}
+
+// String is the form that Filter.After takes.
+func (p place) String() string {
+	if p == (place{}) {
+		return ""
+	}
+	return p.movedAt + "/" + p.id
+}
+
+func parsePlace(s string) (place, error) {
+	if s == "" {
+		return place{}, nil
+	}
+	at, id, found := strings.Cut(s, "/")
+	if !found || !isText(s) {
+		return place{}, fmt.Errorf("%w: After %q", ErrFilter, s)
+	}
+	return place{at, id}, nil
+}

@@ -1,0 +1,174 @@
+package deadletter_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// A slip in a call must not become a redrive of everything, or of nothing without
+// a word.
+func TestImpossibleInputIsATypedError(t *testing.T) {
+	t.Parallel()
+	untouched := beginner(func() (pgx.Tx, error) {
+		t.Error("a transaction was begun")
+		return nil, errors.New("not here")
+	})
+
+	tests := map[string]struct {
+		store  deadletter.Store
+		filter deadletter.Filter
+		limit  int
+		want   error
+	}{
+		"no limit":                {limit: 0, want: deadletter.ErrLimit},
+		"a negative limit":        {limit: -1, want: deadletter.ErrLimit},
+		"a negative age":          {filter: deadletter.Filter{OlderThan: -1}, limit: 1, want: deadletter.ErrNegative},
+		"another negative age":    {filter: deadletter.Filter{YoungerThan: -time.Hour}, limit: 1, want: deadletter.ErrNegative},
+		"an unknown status":       {filter: deadletter.Filter{Status: "dead"}, limit: 1, want: deadletter.ErrFilter},
+		"a kind with a NUL":       {filter: deadletter.Filter{Kinds: []string{"a", "\x00"}}, limit: 1, want: deadletter.ErrFilter},
+		"a kind that is no UTF-8": {filter: deadletter.Filter{Kinds: []string{"\xff"}}, limit: 1, want: deadletter.ErrFilter},
+		"an error with a NUL":     {filter: deadletter.Filter{ErrorContains: "a\x00"}, limit: 1, want: deadletter.ErrFilter},
+		"an id with a NUL":        {filter: deadletter.Filter{IDs: []string{"\x00"}}, limit: 1, want: deadletter.ErrID},
+		"a job that is no UTF-8":  {filter: deadletter.Filter{JobIDs: []string{"\xff"}}, limit: 1, want: deadletter.ErrID},
+		"no place":                {filter: deadletter.Filter{After: "2026-01-01"}, limit: 1, want: deadletter.ErrFilter},
+		"a place with a NUL":      {filter: deadletter.Filter{After: "2026-01-01/\x00"}, limit: 1, want: deadletter.ErrFilter},
+		"an impossible table":     {store: deadletter.Store{Table: deadletter.Table{Name: pgx.Identifier{""}}}, limit: 1, want: pgtext.ErrName},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			page, err := deadletter.List(t.Context(), untouched, test.store, test.filter, test.limit)
+			require.ErrorIs(t, err, test.want)
+			require.Nil(t, page)
+			result, err := deadletter.Redrive(t.Context(), untouched, test.store, operator, test.filter, test.limit)
+			require.ErrorIs(t, err, test.want)
+			require.Nil(t, result)
+		})
+	}
+}
+
+// The same for what only some of the calls take.
+func TestImpossibleCallsAreTypedErrors(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	var db beginner
+	partial := deadletter.Store{Queue: reference()} // as movers take it
+	redrive := func(db deadletter.DB, store deadletter.Store, actor string, filter deadletter.Filter) error {
+		_, err := deadletter.Redrive(ctx, db, store, actor, filter, 1)
+		return err
+	}
+	purge := func(db deadletter.DB, store deadletter.Store, age time.Duration, cfg deadletter.PurgeConfig) error {
+		result, err := deadletter.Purge(ctx, db, store, age, cfg)
+		require.Equal(t, &deadletter.PurgeResult{}, result)
+		return err
+	}
+	_, listed := deadletter.List(ctx, (*pgxpool.Pool)(nil), deadletter.Store{}, deadletter.Filter{}, 1)
+
+	tests := map[string]struct{ got, want error }{
+		"no actor":                 {redrive(db, deadletter.Store{}, "", deadletter.Filter{}), deadletter.ErrActor},
+		"a white actor":            {redrive(db, deadletter.Store{}, " \t\n", deadletter.Filter{}), deadletter.ErrActor},
+		"an actor with a NUL":      {redrive(db, deadletter.Store{}, "a\x00", deadletter.Filter{}), deadletter.ErrActor},
+		"an actor that's no UTF-8": {redrive(db, deadletter.Store{}, "\xff", deadletter.Filter{}), deadletter.ErrActor},
+		"of redriven letters":      {redrive(db, deadletter.Store{}, operator, deadletter.Filter{Status: deadletter.StatusRedriven}), deadletter.ErrFilter},
+		"a queue without a table":  {redrive(db, deadletter.Store{Queue: deadletter.Queue{JobID: `id`}}, operator, deadletter.Filter{}), deadletter.ErrQueue},
+		"no queue":                 {redrive(db, partial, operator, deadletter.Filter{}), deadletter.ErrQueue},
+		"no database":              {redrive(nil, deadletter.Store{}, operator, deadletter.Filter{}), deadletter.ErrNilDB},
+		"no pool":                  {redrive((*pgxpool.Pool)(nil), deadletter.Store{}, operator, deadletter.Filter{}), deadletter.ErrNilDB},
+		"list without a pool":      {listed, deadletter.ErrNilDB},
+		"purge without a database": {purge(nil, deadletter.Store{}, 0, deadletter.PurgeConfig{}), deadletter.ErrNilDB},
+		"purge without a queue":    {purge(db, partial, 0, deadletter.PurgeConfig{}), deadletter.ErrQueue},
+		"purge of a negative age":  {purge(db, deadletter.Store{}, -1, deadletter.PurgeConfig{}), deadletter.ErrNegative},
+		"purge in negative":        {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Batch: -1}), deadletter.ErrNegative},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.ErrorIs(t, test.got, test.want)
+		})
+	}
+
+	err := redrive(nil, partial, "", deadletter.Filter{Status: "x", OlderThan: -1})
+	for _, want := range []error{
+		deadletter.ErrNilDB, deadletter.ErrQueue, deadletter.ErrActor, deadletter.ErrFilter, deadletter.ErrNegative,
+	} {
+		require.ErrorIs(t, err, want, "every fault at once")
+	}
+	for _, name := range []string{"State", "ScheduledAt", "LeaseOwner", "LeaseUntil", "RetryWaiting", "DeadLetter"} {
+		require.ErrorContains(t, err, "deadletter: queue lacks a name: "+name)
+	}
+}
+
+// An id that was cut off, or is another table's, is the caller's slip, not the
+// server's. The next row of a script must be able to tell.
+func TestAnIDOfAnotherTypeIsATypedError(t *testing.T) {
+	t.Parallel()
+	pool, ids := openLetters(t, "a", "b")
+	before := fingerprint(t, pool)
+	pools := inEveryMode(t, pool)
+
+	tests := map[string]struct {
+		filter   deadletter.Filter
+		want     error
+		sqlState string
+	}{
+		"a letter's":                   {deadletter.Filter{IDs: []string{letterOf(t, pool, ids[0]), "7"}}, deadletter.ErrID, "22P02"},
+		"an empty one":                 {deadletter.Filter{IDs: []string{""}}, deadletter.ErrID, "22P02"},
+		"one with quotes":              {deadletter.Filter{IDs: []string{`","\`}}, deadletter.ErrID, "22P02"},
+		"a job's":                      {deadletter.Filter{JobIDs: []string{strings.Repeat("f", 31)}}, deadletter.ErrID, "22P02"},
+		"a place's":                    {deadletter.Filter{After: "2026-01-01/7"}, deadletter.ErrID, "22P02"},
+		"a place of no time":           {deadletter.Filter{After: "soon/" + ids[0]}, deadletter.ErrFilter, "22007"},
+		"a place of no day":            {deadletter.Filter{After: "2026-02-30/" + ids[0]}, deadletter.ErrFilter, "22008"},
+		"a place beyond all centuries": {deadletter.Filter{After: "999999-01-01/" + ids[0]}, deadletter.ErrFilter, "22008"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for mode, pool := range pools {
+				_, err := deadletter.List(t.Context(), pool, deadletter.Store{}, test.filter, 10)
+				requireTyped(t, err, test.want, test.sqlState, mode)
+				_, err = deadletter.Redrive(t.Context(), pool, deadletter.Store{}, operator, test.filter, 10)
+				requireTyped(t, err, test.want, test.sqlState, mode)
+			}
+			require.Equal(t, before, fingerprint(t, pool))
+		})
+	}
+}
+
+func requireTyped(t *testing.T, err, want error, sqlState string, mode pgx.QueryExecMode) {
+	t.Helper()
+	require.ErrorIs(t, err, want, mode)
+	var pgErr *pgconn.PgError
+	require.ErrorAs(t, err, &pgErr, mode)
+	require.Equal(t, sqlState, pgErr.Code, mode)
+}
+
+// Keys of other types have other ways to be wrong.
+func TestAnIDBeyondItsTypeIsATypedError(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ key, id string }{
+		"too large a number": {"bigint", "9223372036854775808"},
+		"a fraction":         {"bigint", "1.5"},
+		"not of the enum":    {"job_enum", "second"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.Empty(t)
+			store := createMapped(t, pool, test.key)
+			_, err := deadletter.Redrive(t.Context(), pool, store, operator, deadletter.Filter{JobIDs: []string{test.id}}, 1)
+			require.ErrorIs(t, err, deadletter.ErrID)
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package deadletter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/georgysavva/scany/v2/pgxscan"
+	"github.com/jackc/pgx/v5"
+)
+
+// Page is some of the letters, oldest first.
+type Page struct {
+	EvaluatedAt time.Time `json:"evaluated_at"` // the transaction's start, by the database's clock
+	Limit       int       `json:"limit"`
+	Letters     []Letter  `json:"letters"`
+
+	// Next is the Filter.After of the page behind this one. It is empty when the
+	// page is not full.
+	Next string `json:"next,omitempty"`
+}
+
+// Letter is a dead letter, a job whose attempts are spent. Times are the
+// database's, in UTC, held between the years 1 and 9999.
+type Letter struct {
+	DeadLetterID string          `json:"dead_letter_id"` // the keys in their text form
+	JobID        string          `json:"job_id"`
+	JobKind      string          `json:"job_kind"`
+	Attempts     int             `json:"attempts"`
+	MaxAttempts  int             `json:"max_attempts"`
+	FinalError   string          `json:"final_error"`
+	MovedBy      string          `json:"moved_by"`
+	MovedAt      time.Time       `json:"moved_at"`
+	RedrivenAt   *time.Time      `json:"redriven_at"` // nil: it was not redriven
+	RedrivenBy   *string         `json:"redriven_by"`
+	Job          json.RawMessage `json:"job,omitempty"` // the whole queue row, from ListWithJobs alone
+}
+
+// listed is a row of sqlList.
+type listed struct {
+	Letter
+
+	Place string
+}
+
+// List reads the letters that a filter lets through, oldest first, at most limit.
+// What the jobs held is not read; see [ListWithJobs].
+//
+// It is one read-only transaction, which locks nothing and runs on a hot standby.
+// The role needs SELECT on the columns that [Letter] shows. A limit below 1 is
+// [ErrLimit], a filter that cannot be [ErrFilter] or [ErrNegative], an id that is
+// not of the key's type [ErrID].
+func List(ctx context.Context, db DB, store Store, filter Filter, limit int) (*Page, error) {
+	return list(ctx, db, store, filter, limit, "null::jsonb")
+}
+
+// ListWithJobs is List with the whole queue row of each job as it stood when it
+// died, payload and all.
+func ListWithJobs(ctx context.Context, db DB, store Store, filter Filter, limit int) (*Page, error) {
+	return list(ctx, db, store, filter, limit, "d.job::jsonb")
+}
+
+func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job string) (*Page, error) {
+	name, err := store.Table.quoted()
+	if err := errors.Join(checkDB(db), err, filter.validate(), checkLimit(limit)); err != nil {
+		return nil, err
+	}
+	w := &where{args: []any{int64(limit)}}
+	filter.conditions(w)
+	sql := tables{letters: name}.in(sqlList,
+		"{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String())
+
+	tx, err := begin(ctx, db, pgx.ReadOnly)
+	if err != nil {
+		return nil, explain("begin", err)
+	}
+	defer rollback(ctx, tx)
+	page := &Page{Limit: limit}
+	if err := page.read(ctx, tx, sql, w.args); err != nil {
+		return nil, filter.explain("list", err)
+	}
+	return page, nil
+}
+
+// read reads the page in one exchange.
+func (p *Page) read(ctx context.Context, tx pgx.Tx, sql string, args []any) error {
+	var rows []listed
+	batch := &pgx.Batch{}
+	queueNow(batch, &p.EvaluatedAt)
+	batch.Queue(sql, args...).Query(func(found pgx.Rows) error { return pgxscan.ScanAll(&rows, found) })
+	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+		return err
+	}
+	p.Letters = make([]Letter, len(rows))
+	for i, row := range rows {
+		p.Letters[i] = row.inUTC()
+	}
+	if len(rows) == p.Limit {
+		last := rows[len(rows)-1]
+		p.Next = place{last.Place, last.DeadLetterID}.String()
+	}
+	return nil
+}
+
+// queueNow queues a look at the clock that decides, the database's at the start
+// of the transaction.
+func queueNow(b *pgx.Batch, now *time.Time) {
+	b.Queue("select now()").QueryRow(func(row pgx.Row) error {
+		err := row.Scan(now)
+		*now = now.UTC()
+		return err
+	})
+}
+
+func (l Letter) inUTC() Letter {
+	l.MovedAt = l.MovedAt.UTC()
+	if l.RedrivenAt != nil {
+		at := l.RedrivenAt.UTC()
+		l.RedrivenAt = &at
+	}
+	return l
+}
+
+// MarshalJSON writes letters as a list, also when there are none.
+func (p Page) MarshalJSON() ([]byte, error) {
+	type plain Page
+	p.EvaluatedAt = p.EvaluatedAt.UTC()
+	p.Letters = orEmpty(p.Letters)
+	return json.Marshal(plain(p))
+}
+
+// MarshalJSON writes the times in UTC.
+func (l Letter) MarshalJSON() ([]byte, error) {
+	type plain Letter
+	return json.Marshal(plain(l.inUTC()))
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,199 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/georgysavva/scany/v2/pgxscan"
+	"github.com/jackc/pgx/v5"
+)
+
+// PurgeConfig says how to purge. Its zero value removes redriven letters alone.
+type PurgeConfig struct {
+	// Batch is how many letters one transaction removes. Too few, and a purge
+	// takes long; too many, and its locks are held and its work lost with an
+	// error for as long. Default 0: 1000.
+	Batch int
+
+	// Unredriven also removes letters that were never redriven, and with a job's
+	// last one the job: its queue row, if that is in the state of dead letters.
+	// Nothing can bring such a job back. Default false.
+	Unredriven bool
+}
+
+// maxPurgeFailures is how many failures the result of a purge lists.
+const maxPurgeFailures = 100
+
+// Purge removes letters that were moved, and if they were redriven that too,
+// longer ago than olderThan, by the database's clock. It removes them batch by
+// batch, each in a transaction of its own, oldest first: the redriven ones, and
+// then those that were not, if the configuration asks for that. A queue row that
+// is in the state of dead letters goes with the last unredriven letter of its job,
+// so that the two never disagree; any other queue row is left alone.
+//
+// It goes through the letters once. What someone else has locked is left to the
+// next call, and so is a letter that PostgreSQL does not let go, because a row of
+// yours refers to it, say; those are in Failures.
+//
+// The role needs SELECT on the letters' dead_letter_id, job_id, moved_at and
+// redriven_at, DELETE on the letters, and UPDATE on their redriven_at, which is
+// what locking takes. With Unredriven it also needs SELECT on the queue's key and
+// state, UPDATE on its state, and DELETE on the queue.
+//
+// On an error the result holds what was committed before it, unlike elsewhere. A
+// negative age or batch is [ErrNegative], a queue without a needed name
+// [ErrQueue], a standby [ErrReadOnly]; what else PostgreSQL says is a
+// [pgconn.PgError]. [ErrOutcomeUnknown] is about the last batch alone. When ctx
+// ends, the batch under way is rolled back. With a pgx.Tx as DB each batch is a
+// savepoint in it.
+func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg PurgeConfig) (*PurgeResult, error) {
+	result := &PurgeResult{}
+	t, err := store.tables()
+	faults := []error{checkDB(db), err, checkAge("olderThan", olderThan)}
+	if cfg.Batch < 0 {
+		faults = append(faults, fmt.Errorf("%w: Batch %d", ErrNegative, cfg.Batch))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return result, err
+	}
+	if cfg.Batch == 0 {
+		cfg.Batch = 1000
+	}
+	p := &purge{tables: t, db: db, age: olderThan, limit: cfg.Batch, result: result}
+	if err := p.drain(ctx, false); err != nil || !cfg.Unredriven {
+		return result, err
+	}
+	return result, p.drain(ctx, true)
+}
+
+// purge is one call.
+type purge struct {
+	tables
+	db     DB
+	age    time.Duration
+	limit  int
+	result *PurgeResult
+}
+
+// drain removes batch after batch of redriven letters, or of the others.
+func (p *purge) drain(ctx context.Context, unredriven bool) error {
+	for behind, more := (place{}), true; more; more = behind != (place{}) {
+		var batch purgeBatch
+		err := transact(ctx, p.db, func(tx pgx.Tx) error {
+			batch = purgeBatch{purge: p, tx: tx, unredriven: unredriven}
+			return batch.run(ctx, behind)
+		})
+		if err != nil {
+			return err
+		}
+		batch.report()
+		behind = end(batch.found, p.limit)
+	}
+	return nil
+}
+
+// purgeBatch is one transaction of a purge.
+type purgeBatch struct {
+	*purge
+	tx         pgx.Tx
+	unredriven bool
+
+	found []found
+	jobs  []*deadJob
+}
+
+func (b *purgeBatch) run(ctx context.Context, behind place) error {
+	if err := b.find(ctx, behind); err != nil {
+		return explain("purge", err)
+	}
+	if err := b.remove(ctx); err != nil {
+		return explain("purge", err)
+	}
+	return nil
+}
+
+func (b *purgeBatch) find(ctx context.Context, behind place) error {
+	w := &where{args: []any{int64(b.limit), b.age.Microseconds()}}
+	if b.unredriven {
+		w.and("d.redriven_at is null")
+	} else {
+		w.and(redrivenBefore)
+	}
+	behind.conditions(w)
+	err := pgxscan.Select(ctx, b.tx, &b.found, b.in(sqlPurge, "{and}", w.sql.String()), w.args...)
+	b.jobs = group(b.found)
+	return err
+}
+
+// remove removes the letters that were found, but those of jobs whose queue rows
+// someone else has locked.
+func (b *purgeBatch) remove(ctx context.Context) error {
+	if b.unredriven && len(b.jobs) > 0 {
+		look := &pgx.Batch{}
+		b.queueLook(look, b.jobs)
+		if err := b.tx.SendBatch(ctx, look).Close(); err != nil {
+			return err
+		}
+	}
+	var ready []*deadJob
+	for _, job := range b.jobs {
+		if job.locked != job.dead {
+			job.skip = SkipLocked
+		} else {
+			ready = append(ready, job)
+		}
+	}
+	writer := &narrower[*deadJob]{tx: b.tx, nested: isNested(b.db), queue: b.queueRemoval, fail: (*deadJob).fail}
+	return writer.write(ctx, ready)
+}
+
+// queueRemoval queues what removes the letters of jobs, and returns for which of
+// them the server left something.
+func (b *purgeBatch) queueRemoval(batch *pgx.Batch, jobs []*deadJob) (missing func(*deadJob) bool) {
+	var letters []string
+	for _, job := range jobs {
+		job.removed = 0
+		letters = append(letters, job.found...)
+	}
+	removed, left := map[string]bool{}, map[string]bool{}
+	collect(batch, removed, b.in(sqlPurgeLetters), array(letters))
+	if b.unredriven {
+		var n int
+		keys := array(ids(jobs))
+		each(batch, b.in(sqlPurgeJobs), keys, func() { jobs[n-1].removed++ }, &n)
+		each(batch, b.in(sqlPurgeLeft), keys, func() { left[jobs[n-1].id] = true }, &n)
+	}
+	return func(job *deadJob) bool { return left[job.id] || !all(removed, job.found) }
+}
+
+// report adds what was committed to the result.
+func (b *purgeBatch) report() {
+	letters := 0
+	for _, job := range b.jobs {
+		switch {
+		case job.skip != "":
+		case job.failure != nil:
+			b.result.fail(*job.failure, len(job.found))
+		default:
+			letters += len(job.found)
+			b.result.JobCount += job.removed
+		}
+	}
+	if b.unredriven {
+		b.result.UnredrivenCount += letters
+	} else {
+		b.result.RedrivenCount += letters
+	}
+	if letters > 0 {
+		b.result.Batches++
+	}
+}
+
+func (r *PurgeResult) fail(f Failure, letters int) {
+	r.FailedCount += letters
+	if len(r.Failures) < maxPurgeFailures {
+		r.Failures = append(r.Failures, f)
+	}
+}

@@ -1,0 +1,160 @@
+package deadletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/georgysavva/scany/v2/pgxscan"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// Redrive sends jobs back to the queue, in one transaction: those of the oldest
+// unredriven letters that a filter lets through, at most limit. A job then waits
+// for a worker as it would for a retry that is due now, with all its tries, no
+// lease and no last error. Its letters stay and are marked, with when and by whom.
+//
+// A job that has several unredriven letters is redriven once, and all of them are
+// marked. Where the queue row is gone it is rebuilt from the job's newest letter,
+// columns of the user's own included. A column that was added since gets its
+// default, and a generated one is generated anew.
+//
+// What is not as a dead letter's job should be is left alone and listed in
+// Skipped: a queue row in another state than that of dead letters above all,
+// which someone put back by hand. What PostgreSQL turns away, by a constraint
+// say, is listed in Failures, and the others are redriven. With limit reached,
+// Next says how to go on behind both.
+//
+// Of any number of callers at once one redrives a given letter, once. What someone
+// else has locked is passed, not waited for. The number of round trips does not
+// depend on the number of letters, as long as none is turned away.
+//
+// The role needs SELECT on the letters, UPDATE on their redriven_at and
+// redriven_by, SELECT on the queue's key and state, and UPDATE on its state,
+// attempts, scheduled_at, lease_owner, lease_until and last_error; where queue
+// rows are gone, INSERT on the queue, and USAGE on the sequences of defaults.
+//
+// After an error nothing has changed, except after [ErrOutcomeUnknown], when
+// nobody can know. An actor that is empty is [ErrActor], a limit below 1
+// [ErrLimit], a filter that cannot be [ErrFilter] or [ErrNegative], an id that is
+// not of the key's type [ErrID], a queue without a needed name [ErrQueue], a
+// standby [ErrReadOnly]; what else PostgreSQL says is a [pgconn.PgError]. No error
+// holds what a job held.
+func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filter, limit int) (*RedriveResult, error) {
+	t, err := store.tables()
+	faults := []error{checkDB(db), err, checkActor(actor), filter.validate(), checkLimit(limit)}
+	if filter.Status == StatusRedriven {
+		faults = append(faults, fmt.Errorf("%w: redriven letters cannot be redriven", ErrFilter))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	var result *RedriveResult
+	err = transact(ctx, db, func(tx pgx.Tx) error {
+		r := &redrive{tables: t, tx: tx, nested: isNested(db), actor: actor, filter: filter, limit: limit}
+		result = &r.result
+		return r.run(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// redrive is the transaction of one call.
+type redrive struct {
+	tables
+	tx     pgx.Tx
+	nested bool
+
+	actor  string
+	filter Filter
+	limit  int
+
+	found  []found
+	jobs   []*deadJob // in the order of their oldest found letters
+	insert string     // the statement that rebuilds rows, when some are to be
+	result RedriveResult
+}
+
+func (r *redrive) run(ctx context.Context) error {
+	if err := r.find(ctx); err != nil {
+		return r.filter.explain("redrive", err)
+	}
+	if err := r.settle(ctx); err != nil {
+		return explain("redrive", err)
+	}
+	r.report()
+	return nil
+}
+
+// find locks the letters, and says what became of those that were asked for by
+// id and are not among them.
+func (r *redrive) find(ctx context.Context) error {
+	w := &where{args: []any{int64(r.limit)}}
+	r.filter.conditions(w)
+	b := &pgx.Batch{}
+	queueNow(b, &r.result.RedrivenAt)
+	b.Queue(r.in(sqlRedrive, "{and}", w.sql.String()), w.args...).Query(func(found pgx.Rows) error {
+		return pgxscan.ScanAll(&r.found, found)
+	})
+	if err := r.tx.SendBatch(ctx, b).Close(); err != nil || r.filter.IDs == nil {
+		return err
+	}
+	return r.explainPassed(ctx)
+}
+
+func (r *redrive) explainPassed(ctx context.Context) error {
+	after, err := parsePlace(r.filter.After)
+	if err != nil {
+		return err
+	}
+	got := pgtext.Array(len(r.found), func(i int) string { return r.found[i].DeadLetterID })
+	w := &where{args: []any{array(r.filter.IDs), got}}
+	w.args = append(append(w.args, after.args()...), end(r.found, r.limit).args()...)
+	asked := r.filter
+	asked.IDs, asked.After = nil, ""
+	asked.conditions(w)
+	return pgxscan.Select(ctx, r.tx, &r.result.Skipped, r.in(sqlPassed, "{and}", w.sql.String()), w.args...)
+}
+
+// settle redrives what can be.
+func (r *redrive) settle(ctx context.Context) error {
+	if r.jobs = group(r.found); len(r.jobs) == 0 {
+		return nil
+	}
+	if err := r.look(ctx); err != nil {
+		return err
+	}
+	ready, gone := r.ready()
+	if gone {
+		var err error
+		if r.insert, err = r.rebuild(ctx, r.tx); err != nil {
+			return err
+		}
+	}
+	writer := &narrower[*deadJob]{tx: r.tx, nested: r.nested, queue: r.queueWrites, fail: (*deadJob).fail}
+	return writer.write(ctx, ready)
+}
+
+// report says what became of each job.
+func (r *redrive) report() {
+	result := &r.result
+	result.Actor, result.Next = r.actor, end(r.found, r.limit).String()
+	for _, job := range r.jobs {
+		switch {
+		case job.skip != "":
+			for _, letter := range job.found {
+				result.Skipped = append(result.Skipped, Skip{letter, job.id, job.skip})
+			}
+		case job.failure != nil:
+			result.Failures = append(result.Failures, *job.failure)
+		default:
+			result.Redriven = append(result.Redriven, Redriven{job.id, job.letters, job.gone()})
+		}
+	}
+	result.RedrivenCount, result.SkippedCount = len(result.Redriven), len(result.Skipped)
+	result.FailedCount = len(result.Failures)
+}

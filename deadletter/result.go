@@ -1,0 +1,87 @@
+package deadletter
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// RedriveResult is what a redrive did.
+type RedriveResult struct {
+	Actor         string     `json:"actor"`
+	RedrivenAt    time.Time  `json:"redriven_at"` // the transaction's start, by the database's clock
+	RedrivenCount int        `json:"redriven_count"`
+	SkippedCount  int        `json:"skipped_count"`
+	FailedCount   int        `json:"failed_count"`
+	Redriven      []Redriven `json:"redriven"` // in the order of their oldest letters
+	Skipped       []Skip     `json:"skipped"`
+	Failures      []Failure  `json:"failures"`
+
+	// Next is the Filter.After with which a redrive goes on behind this one, past
+	// the letters that it skipped. It is empty when fewer letters than the limit
+	// were found.
+	Next string `json:"next,omitempty"`
+}
+
+// Redriven is a job that is back in the queue.
+type Redriven struct {
+	JobID         string   `json:"job_id"`          // the key in its text form
+	DeadLetterIDs []string `json:"dead_letter_ids"` // its letters that were marked, newest first
+	Rebuilt       bool     `json:"rebuilt"`         // the queue row was gone, and is there again
+}
+
+// Why a redrive left a letter alone.
+const (
+	SkipAlive     = "alive"            // the queue row is not in the state of dead letters: someone put it back by hand
+	SkipLocked    = "locked"           // someone else has the letter, another one of its job, or the queue row
+	SkipAmbiguous = "ambiguous"        // several queue rows have the job's id
+	SkipNotFound  = "not_found"        // no letter has the id that was asked for
+	SkipRedriven  = "already_redriven" // asked for by id
+	SkipFiltered  = "filtered_out"     // asked for by id, and not let through by the rest of the filter
+)
+
+// Skip is a letter that a redrive left alone, with its job.
+type Skip struct {
+	DeadLetterID string `json:"dead_letter_id"`
+	JobID        string `json:"job_id"` // empty where there is no letter
+	Reason       string `json:"reason"` // SkipAlive and the like
+}
+
+// Failure is a letter whose job PostgreSQL turned away. Both are as they were.
+type Failure struct {
+	DeadLetterID string `json:"dead_letter_id"`
+	JobID        string `json:"job_id"`
+	SQLState     string `json:"sqlstate"` // PostgreSQL's error code; empty when it gave none
+	Error        string `json:"error"`    // PostgreSQL's message, unless that could hold what the job held
+}
+
+// PurgeResult adds up what the batches of a purge did.
+type PurgeResult struct {
+	RedrivenCount   int       `json:"redriven_count"`   // redriven letters that are gone
+	UnredrivenCount int       `json:"unredriven_count"` // unredriven letters that are gone
+	JobCount        int       `json:"job_count"`        // queue rows that went with them
+	Batches         int       `json:"batches"`          // that removed something
+	FailedCount     int       `json:"failed_count"`     // letters that were turned away; each is tried once
+	Failures        []Failure `json:"failures"`         // the first 100 of them
+}
+
+// MarshalJSON writes lists as lists, also when they are empty.
+func (r RedriveResult) MarshalJSON() ([]byte, error) {
+	type plain RedriveResult
+	r.RedrivenAt = r.RedrivenAt.UTC()
+	r.Redriven, r.Skipped, r.Failures = orEmpty(r.Redriven), orEmpty(r.Skipped), orEmpty(r.Failures)
+	return json.Marshal(plain(r))
+}
+
+// MarshalJSON writes lists as lists, also when they are empty.
+func (r Redriven) MarshalJSON() ([]byte, error) {
+	type plain Redriven
+	r.DeadLetterIDs = orEmpty(r.DeadLetterIDs)
+	return json.Marshal(plain(r))
+}
+
+// MarshalJSON writes lists as lists, also when they are empty.
+func (r PurgeResult) MarshalJSON() ([]byte, error) {
+	type plain PurgeResult
+	r.Failures = orEmpty(r.Failures)
+	return json.Marshal(plain(r))
+}

@@ -1,0 +1,179 @@
+package deadletter
+
+// sqlRedrive locks and reads the letters to redrive, oldest first. Those that
+// someone else has locked are passed, not waited for.
+//
+//	$1 limit   bigint
+//	$2 filter
+const sqlRedrive = `-- deadletter.redrive
+select d.dead_letter_id::text as dead_letter_id,
+  d.job_id::text as job_id,
+  to_jsonb(d.moved_at) #>> '{}' as place
+from {dead_letter} d
+where d.redriven_at is null{and}
+order by d.moved_at, d.dead_letter_id
+limit $1::bigint
+for no key update skip locked`
+
+// sqlPassed reads why letters that were asked for by id are not among the locked
+// ones: those behind one place and up to another, where there are such. It locks
+// nothing. Served by the letters' key. The empty subquery lends the array the
+// type of that key.
+//
+//	$1 dead letter ids  array of the key's type
+//	$2 locked ones      array of the key's type
+//	$3 moved_at         timestamptz of the place behind which, NULL for none
+//	$4 dead letter id   of that place
+//	$5 moved_at         timestamptz of the place up to which, NULL for none
+//	$6 dead letter id   of that place
+//	$7 filter
+const sqlPassed = `-- deadletter.passed
+select u.id::text as dead_letter_id,
+  coalesce(d.job_id::text, '') as job_id,
+  case
+    when d.dead_letter_id is null then 'not_found'
+    when d.redriven_at is not null then 'already_redriven'
+    when not (true{and}) then 'filtered_out'
+    else 'locked'
+  end as reason
+from unnest(array_cat(array(select k.dead_letter_id from {dead_letter} k where false), $1))
+  with ordinality as u(id, n)
+left join {dead_letter} d on d.dead_letter_id = u.id
+where not (u.id = any($2))
+  and case
+    when d.dead_letter_id is null then $3::timestamptz is null
+    else ($3::timestamptz is null or (d.moved_at, d.dead_letter_id) > ($3::timestamptz, $4))
+      and ($5::timestamptz is null or (d.moved_at, d.dead_letter_id) <= ($5::timestamptz, $6))
+  end
+order by u.n`
+
+// The statements below take jobs by key and return their places in the array,
+// counted from 1. The empty subquery beside the array lends it the type of the
+// key column, whatever that is.
+const (
+	ofLetters = `unnest(array_cat(array(select k.job_id from {dead_letter} k where false), $1))
+  with ordinality as u(job_id, n)`
+
+	ofQueue = `unnest(array_cat(array(select k.{job_id} from {queue} k where false), $1))
+  with ordinality as u(job_id, n)`
+)
+
+// sqlUnredriven locks and reads all unredriven letters of jobs, each job's newest
+// first. Served by the index on job_id.
+//
+//	$1 job ids  array of the key's type
+const sqlUnredriven = `-- deadletter.unredriven
+select u.n, d.dead_letter_id::text
+from ` + ofLetters + `
+join {dead_letter} d on d.job_id = u.job_id
+where d.redriven_at is null
+order by d.moved_at desc, d.dead_letter_id desc
+for no key update of d skip locked`
+
+// sqlCount counts the unredriven letters of jobs, those that someone else has
+// locked included. Served by the index on job_id.
+//
+//	$1 job ids  array of the key's type
+const sqlCount = `-- deadletter.count
+select u.n, count(*)
+from ` + ofLetters + `
+join {dead_letter} d on d.job_id = u.job_id
+where d.redriven_at is null
+group by u.n`
+
+// sqlDead locks the queue rows of dead jobs. Served by the queue's key.
+//
+//	$1 job ids  array of the key's type
+const sqlDead = `-- deadletter.dead
+select u.n
+from ` + ofQueue + `
+join {queue} q on q.{job_id} = u.job_id
+where q.{state} = {dead}
+for no key update of q skip locked`
+
+// sqlRows reads the queue rows of jobs, and whether they are dead. Served by the
+// queue's key.
+//
+//	$1 job ids  array of the key's type
+const sqlRows = `-- deadletter.rows
+select u.n, coalesce(q.{state} = {dead}, false)
+from ` + ofQueue + `
+join {queue} q on q.{job_id} = u.job_id`
+
+// sqlRevive sends queue rows of dead jobs back to the queue, as sqlDead has
+// locked them; the place is NULL for one that a trigger put into another state.
+// Served by the queue's key.
+//
+//	$1 job ids  array of the key's type
+const sqlRevive = `-- deadletter.revive
+update {queue} q
+set {state} = {retry_waiting},
+  {attempts} = 0,
+  {scheduled_at} = now(),
+  {lease_owner} = null,
+  {lease_until} = null{clear_error}
+from ` + ofQueue + `
+where q.{job_id} = u.job_id
+  and q.{state} = {dead}
+returning case when q.{state} = {retry_waiting} then u.n end`
+
+// sqlColumns reads the columns of the queue that an insert can write, with what
+// fills each when nothing is said, as SQL; whose name a column is of the named
+// ones, counted from 1; and the queue's schema and name. Nothing is locked.
+//
+//	$1 queue  text, quoted
+//	$2 named  text[], quoted, empty for no column
+const sqlColumns = `-- deadletter.columns
+select n.nspname::text as schema, c.relname::text as relation, a.attname::text as name,
+  coalesce(array_position(array(
+    select case when u.name <> '' then (parse_ident(u.name))[1] end
+    from unnest($2::text[]) with ordinality as u(name, n)
+    order by u.n
+  ), a.attname::text), 0) as named,
+  coalesce(
+    pg_get_expr(d.adbin, d.adrelid),
+    case when a.attidentity <> '' then
+      format('nextval(%L::regclass)', pg_get_serial_sequence($1::text, a.attname::text))
+    end,
+    pg_get_expr(t.typdefaultbin, 0),
+    ''
+  ) as preset
+from pg_attribute a
+join pg_class c on c.oid = a.attrelid
+join pg_namespace n on n.oid = c.relnamespace
+join pg_type t on t.oid = a.atttypid
+left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+where a.attrelid = $1::text::regclass
+  and a.attnum > 0
+  and not a.attisdropped
+  and a.attgenerated = ''
+order by a.attnum`
+
+// sqlRebuild puts the rows of jobs back into the queue, as their letters have
+// them, and returns their keys, NULL for one that a trigger put into another
+// state. The key's own value is written also where an identity would make one.
+// Served by the letters' key.
+//
+//	$1 dead letter ids  array of the key's type
+const sqlRebuild = `-- deadletter.rebuild
+insert into {queue} ({columns})
+overriding system value
+select
+  {values}
+from {dead_letter} d
+cross join lateral jsonb_populate_record(null::{row_type}, d.job::jsonb) r
+where d.dead_letter_id = any($1)
+returning case when {state} = {retry_waiting} then {job_id}::text end`
+
+// sqlMark marks letters, as they were locked, and returns their keys. Served by
+// the letters' key.
+//
+//	$1 dead letter ids  array of the key's type
+//	$2 actor            text
+const sqlMark = `-- deadletter.mark
+update {dead_letter} d
+set redriven_at = now(),
+  redriven_by = $2::text
+where d.dead_letter_id = any($1)
+  and d.redriven_at is null
+returning d.dead_letter_id::text`

@@ -1,0 +1,178 @@
+package reaper_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// An adopter's queue, whose dead jobs come back under its own names, states and
+// types, and whether its rows are there or were cleaned up.
+func TestTheAdoptersDeadJobsComeBack(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Empty(t)
+	blocks := fenced(t, "../docs/adopting.md", "sql")
+	exec(t, pool, blocks[0])
+	exec(t, pool, blocks[2])
+	exec(t, pool, `alter table shop.dead_jobs add column redriven_at timestamptz, add column redriven_by text`)
+	exec(t, pool, `insert into shop.jobs (type, status, tries, args, locked_by, locked_until, failure)
+		select 'ship', 'running', 4, jsonb_build_object('n', i), 'w', now() - interval '1 minute', 'f' from generate_series(1, 4) i`)
+	cfg := shop
+	cfg.Gates = open
+	require.Equal(t, 4, apply(t, newReaper(t, pool, cfg), 10).DeadLetterCount)
+	exec(t, pool, `delete from shop.jobs where id % 2 = 0`)
+
+	queue, err := shop.Queue.Quoted()
+	require.NoError(t, err)
+	store := deadletter.Store{Table: deadletter.Table{Name: pgx.Identifier{"shop", "dead_jobs"}}, Queue: queue}
+	result, err := deadletter.Redrive(t.Context(), pool, store, "operator", deadletter.Filter{Kinds: []string{"ship"}}, 10)
+
+	require.NoError(t, err)
+	require.Equal(t, 4, result.RedrivenCount)
+	for i, job := range result.Redriven {
+		require.Equal(t, i%2 == 1, job.Rebuilt)
+	}
+	require.Equal(t, 4, one[int](t, pool, `select count(*) from shop.jobs
+		where status = 'retryable' and tries = 0 and max_tries = 5 and run_at <= now() and locked_by is null and locked_until is null
+		and failure is null and args = jsonb_build_object('n', id) and type = 'ship'`))
+	var id, tries int
+	require.NoError(t, pool.QueryRow(t.Context(), blocks[5], "claim-1").Scan(&id, &tries), "a worker claims it at once")
+}
+
+// Names that a careless quoting trips over must find their jobs here, too.
+func TestQuotedNamesFindTheirJobs(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "exhausted", 4, 4, 5)
+	exec(t, pool, `create schema "Odd-Schema";
+		alter table job_queue set schema "Odd-Schema";
+		alter table "Odd-Schema".job_queue rename to "job""queue; drop table x";
+		alter table "Odd-Schema"."job""queue; drop table x" rename column lease_until to "{columns} $1 ""until""";
+		alter table "Odd-Schema"."job""queue; drop table x" rename column state to "it's \state";
+		alter table "Odd-Schema"."job""queue; drop table x" add column "mine ' \ ? {values}" text default 'kept';
+		alter table job_dead_letter rename to "dead 'letters' {and}"`)
+	table := reaper.Table{
+		Name:    pgx.Identifier{"Odd-Schema", `job"queue; drop table x`},
+		Columns: reaper.Columns{LeaseUntil: `{columns} $1 "until"`, State: `it's \state`},
+		States:  reaper.States{RetryWaiting: `it's \waiting {job_id}`},
+	}
+	letters := deadletter.Table{Name: pgx.Identifier{"dead 'letters' {and}"}}
+	require.Equal(t, 4, apply(t, newReaper(t, pool, reaper.Config{Queue: table, Gates: open, DeadLetter: letters}), 10).DeadLetterCount)
+	exec(t, pool, `delete from "Odd-Schema"."job""queue; drop table x" where lease_owner is null and job_id in (
+		select job_id from "Odd-Schema"."job""queue; drop table x" limit 2)`)
+
+	queue, err := table.Quoted()
+	require.NoError(t, err)
+	store := deadletter.Store{Table: letters, Queue: queue}
+	result, err := deadletter.Redrive(t.Context(), pool, store, "operator", deadletter.Filter{}, 10)
+
+	require.NoError(t, err)
+	require.Equal(t, 4, result.RedrivenCount)
+	require.Equal(t, 4, one[int](t, pool, `select count(*) from "Odd-Schema"."job""queue; drop table x"
+		where "it's \state" = $1 and "mine ' \ ? {values}" = 'kept'`, `it's \waiting {job_id}`))
+	purged, err := deadletter.Purge(t.Context(), pool, store, 0, deadletter.PurgeConfig{Unredriven: true})
+	require.NoError(t, err)
+	require.Equal(t, 4, purged.RedrivenCount)
+}
+
+// Verify's word for a missing table of letters is what most will have. A redrive
+// has to work over it.
+func TestTheTableThatVerifyAsksForHoldsRedrives(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, `drop table job_dead_letter`)
+	for _, problem := range verify(t, pool, reaper.Config{}).Problems {
+		exec(t, pool, problem.Fix)
+	}
+	stale(t, pool, "exhausted", 2, 4, 5)
+	require.Equal(t, 2, apply(t, newReaper(t, pool, reaper.Config{}), 10).DeadLetterCount)
+
+	result, err := deadletter.Redrive(t.Context(), pool, deadletter.Store{}, "operator", deadletter.Filter{}, 10)
+
+	require.NoError(t, err)
+	require.Equal(t, 2, result.RedrivenCount)
+}
+
+// A wrong mapping is found here as New finds it, and not as SQL that fails or does
+// something else.
+func TestQuotedReportsEveryFaultAtOnce(t *testing.T) {
+	t.Parallel()
+
+	queue, err := reaper.Table{
+		Name:    pgx.Identifier{""},
+		Columns: reaper.Columns{State: "attempts"},
+		States:  reaper.States{Leased: "a\x00"},
+	}.Quoted()
+
+	require.ErrorIs(t, err, pgtext.ErrName)
+	require.ErrorIs(t, err, reaper.ErrAmbiguous)
+	require.ErrorContains(t, err, "reaper: queue: leased")
+	require.ErrorContains(t, err, "reaper: queue: queue")
+	require.Zero(t, queue)
+}
+
+// A mover of the user's sees every name that it may need to settle rows itself.
+func TestMoversSeeTheWholeMapping(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	stale(t, pool, "exhausted", 1, 4, 5)
+	want, err := reaper.Table{}.Quoted()
+	require.NoError(t, err)
+	var got deadletter.Queue
+	mover := deadletter.MoverFunc(func(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
+		got = batch.Queue
+		return deadletter.Table{}.Move(ctx, tx, batch)
+	})
+
+	apply(t, newReaper(t, pool, reaper.Config{DeadLetter: mover}), 1)
+
+	require.Equal(t, want, got)
+	require.Equal(t, deadletter.Queue{
+		Table: `"job_queue"`, JobID: `"job_id"`, JobKind: `"job_kind"`, Attempts: `"attempts"`, MaxAttempts: `"max_attempts"`,
+		State: `"state"`, ScheduledAt: `"scheduled_at"`, LeaseOwner: `"lease_owner"`, LeaseUntil: `"lease_until"`,
+		LastError: `"last_error"`, Leased: `'leased'`, RetryWaiting: `'retry_waiting'`, DeadLetter: `'dead_letter'`,
+	}, got)
+	none, err := reaper.Table{Columns: reaper.Columns{JobKind: reaper.None, LastError: reaper.None}}.Quoted()
+	require.NoError(t, err)
+	require.Empty(t, none.JobKind)
+	require.Empty(t, none.LastError)
+}
+
+// The dead jobs of a queue that is mapped.
+func ExampleTable_Quoted() {
+	withQueue(func(ctx context.Context, pool *pgxpool.Pool) {
+		table := reaper.Table{Name: pgx.Identifier{"public", "job_queue"}}
+		queue, err := table.Quoted()
+		if err != nil {
+			log.Fatal(err)
+		}
+		r, err := reaper.New(pool, reaper.Config{
+			Queue: table,
+			Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true},
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err := r.Apply(ctx, "billing-reaper", 100); err != nil {
+			log.Fatal(err)
+		}
+
+		result, err := deadletter.Redrive(ctx, pool, deadletter.Store{Queue: queue}, "me", deadletter.Filter{}, 100)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(result.RedrivenCount, "redriven in", queue.Table)
+	})
+	// Output: 1 redriven in "public"."job_queue"
+}
