@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/reaper"
 )
@@ -83,7 +84,7 @@ func hints(err error) []string {
 		return refusalHints(refusal.reason)
 	case unknown(err):
 		return []string{"it happened whole or not at all; look, then call again: what was done is not done twice"}
-	case errors.Is(err, reaper.ErrReadOnly):
+	case errors.Is(err, reaper.ErrReadOnly), errors.Is(err, deadletter.ErrReadOnly):
 		return []string{"changes need the primary server and a connection that may write"}
 	}
 	return nil
@@ -91,7 +92,7 @@ func hints(err error) []string {
 
 // unknown reports that nobody can know whether a change was made.
 func unknown(err error) bool {
-	return errors.Is(err, reaper.ErrOutcomeUnknown)
+	return errors.Is(err, reaper.ErrOutcomeUnknown) || errors.Is(err, deadletter.ErrOutcomeUnknown)
 }
 
 func refusalHints(reason string) []string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -83,56 +84,27 @@ func known(flag string, mapped map[string]string, names []string) error {
 func split(name string) pgx.Identifier { return strings.Split(name, ".") }
 
 // render puts the quoted names into a statement of the tool's own, in which
-// {queue}, {letters}, {settings}, {job_id} and the like stand for them.
+// {queue}, {letters}, {settings}, {job_id}, {leased} and the like stand for them. A
+// column that the queue does not have reads as an empty text.
 func (m *mapping) render(sql string) (string, error) {
-	var r renderer
-	r.name("{queue}", split(m.table))
-	r.name("{letters}", split(m.letters))
-	r.name("{settings}", split(m.settings))
-	for _, column := range columnNames() {
-		r.column(column, m.columns[column])
-	}
-	for _, state := range stateNames() {
-		label, err := pgtext.Label(orElse(m.states[state], state))
-		r.add("{"+state+"}", label, err)
-	}
-	if len(r.faults) > 0 {
-		return "", &usageError{errors.Join(r.faults...).Error()}
-	}
-	return strings.NewReplacer(r.pairs...).Replace(sql), nil
-}
-
-// renderer collects placeholders and what stands for them.
-type renderer struct {
-	pairs  []string
-	faults []error
-}
-
-// column quotes a column's name. One that the queue does not have reads as an
-// empty text.
-func (r *renderer) column(column, name string) {
-	if name == reaper.None {
-		r.add("{"+column+"}", "''::text", nil)
-		return
-	}
-	r.name("{"+column+"}", pgx.Identifier{orElse(name, column)})
-}
-
-func (r *renderer) name(placeholder string, id pgx.Identifier) {
-	sql, err := pgtext.Name(id)
-	r.add(placeholder, sql, err)
-}
-
-func (r *renderer) add(placeholder, sql string, err error) {
+	cfg, err := m.config()
 	if err != nil {
-		r.faults = append(r.faults, err)
+		return "", err
 	}
-	r.pairs = append(r.pairs, placeholder, sql)
+	q, faulty := cfg.Queue.Quoted()
+	letters, wrong := pgtext.Name(split(m.letters))
+	settings, bad := pgtext.Name(split(m.settings))
+	if err := errors.Join(faulty, wrong, bad); err != nil {
+		return "", &usageError{err.Error()}
+	}
+	return strings.NewReplacer(
+		"{queue}", q.Table, "{letters}", letters, "{settings}", settings,
+		"{job_id}", q.JobID, "{job_kind}", cmp.Or(q.JobKind, noColumn), "{state}", q.State,
+		"{attempts}", q.Attempts, "{max_attempts}", q.MaxAttempts, "{scheduled_at}", q.ScheduledAt,
+		"{lease_until}", q.LeaseUntil, "{last_error}", cmp.Or(q.LastError, noColumn),
+		"{leased}", q.Leased, "{retry_waiting}", q.RetryWaiting,
+	).Replace(sql), nil
 }
 
-func orElse(name, preset string) string {
-	if name == "" {
-		return preset
-	}
-	return name
-}
+// noColumn stands for a column that the queue does not have.
+const noColumn = "''::text"

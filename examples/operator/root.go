@@ -30,7 +30,7 @@ func (t *tool) root() *cobra.Command {
 	t.addFlags(root)
 	root.AddCommand(
 		t.gatesCommand(), t.dryRunCommand(), t.planCommand(), t.applyCommand(), t.drainCommand(),
-		t.windowCommand(), t.verifyCommand(), t.watchCommand(), t.initCommand(),
+		t.lettersCommand(), t.windowCommand(), t.verifyCommand(), t.watchCommand(), t.initCommand(),
 	)
 	return root
 }
