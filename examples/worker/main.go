@@ -23,6 +23,7 @@ import (
 	"github.com/lease-governance/leasereaper/examples/worker/jobs"
 	"github.com/lease-governance/leasereaper/examples/worker/reapjob"
 	"github.com/lease-governance/leasereaper/examples/worker/service"
+	"github.com/lease-governance/leasereaper/examples/worker/work"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -66,12 +67,16 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 // serve runs the service until ctx ends.
-func serve(ctx context.Context, o options, stderr io.Writer) error {
+func serve(ctx context.Context, o options, stderr io.Writer) (err error) {
 	pool, err := service.OpenPool(ctx, o.databaseURL, o.name, o.slots)
 	if err != nil {
 		return err
 	}
-	defer pool.Close()
+	defer func() {
+		if !errors.Is(err, work.ErrAbandoned) { // whose handlers may hold connections for ever
+			pool.Close()
+		}
+	}()
 	if o.init {
 		if err := createTables(ctx, pool); err != nil {
 			return err

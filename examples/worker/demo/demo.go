@@ -21,7 +21,7 @@ var ErrFailed = errors.New("demo: not everything is as it should be, see above")
 
 // Config says how the demo goes.
 type Config struct {
-	For       time.Duration // about how long, from the first worker's start
+	For       time.Duration // about how long, once the workers are there
 	ReapAsJob bool          // the reaper is a job, and its loop the watchdog
 }
 
@@ -65,6 +65,7 @@ func (d *demo) play(ctx context.Context) error {
 			return err
 		}
 	}
+	d.story.begin() // however long that took
 	clock := time.NewTicker(tick)
 	defer clock.Stop()
 	for {
@@ -93,9 +94,10 @@ func (d *demo) start(seat *seat) error {
 	return nil
 }
 
-// kill kills the worker whose turn it is, if it has jobs to lose.
+// kill kills the worker whose turn it is, if it has jobs to lose, for as long as
+// jobs are added.
 func (d *demo) kill(ctx context.Context) error {
-	if d.story.elapsed() < d.killAt() || d.story.elapsed() > d.cfg.For*65/100 {
+	if d.story.elapsed() < d.killAt() || d.fed == d.supply() && len(d.kills) > 0 {
 		return nil
 	}
 	seat := d.crew.seats[len(d.kills)%len(d.crew.seats)]
@@ -164,5 +166,5 @@ func (d *demo) over(ctx context.Context) (bool, error) {
 	case d.story.elapsed() > d.cfg.For+overtime:
 		return false, fmt.Errorf("demo: %d jobs have not ended in time\n%s", waiting, d.crew.lastWords())
 	}
-	return waiting == 0 && d.fed == d.supply() && d.crew.complete() && d.story.elapsed() > d.cfg.For*65/100, nil
+	return waiting == 0 && d.fed == d.supply() && d.crew.complete(), nil
 }

@@ -20,10 +20,18 @@ type story struct {
 }
 
 func newStory(out io.Writer) *story {
-	return &story{out: out, began: time.Now(), told: map[int64]bool{}, status: statusEvery}
+	return &story{out: out, told: map[int64]bool{}, status: statusEvery}
 }
 
-func (s *story) elapsed() time.Duration { return time.Since(s.began) }
+// begin starts the clock, which stands at 0 until then.
+func (s *story) begin() { s.began = time.Now() }
+
+func (s *story) elapsed() time.Duration {
+	if s.began.IsZero() {
+		return 0
+	}
+	return time.Since(s.began)
+}
 
 func (s *story) say(format string, args ...any) {
 	fmt.Fprintf(s.out, "%5.1fs  %s\n", s.elapsed().Seconds(), fmt.Sprintf(format, args...))

@@ -21,7 +21,7 @@ func TestALongJobKeepsItsLease(t *testing.T) {
 	pool := fixture.Queue(t)
 	enqueue(t, pool, 1, 5)
 	running, release := make(chan struct{}), make(chan struct{})
-	c := start(t, pool, 2*time.Second, work.Config{Handlers: one(func(ctx context.Context, _ queue.Job) (work.Done, error) {
+	c := start(t, pool, 3*time.Second, work.Config{Handlers: one(func(ctx context.Context, _ queue.Job) (work.Done, error) {
 		close(running)
 		<-release
 		return work.Done{}, ctx.Err()
@@ -101,7 +101,7 @@ func TestAJobStopsWhenItsLeaseCannotBeRenewed(t *testing.T) {
 	pool := fixture.Queue(t)
 	enqueue(t, pool, 1, 5)
 	running, causes := make(chan struct{}), make(chan error, 1)
-	c := start(t, pool, 600*time.Millisecond, work.Config{
+	c := start(t, pool, 3*time.Second, work.Config{
 		Handlers: one(func(ctx context.Context, job queue.Job) (work.Done, error) {
 			if job.Attempts > 0 {
 				return work.Done{}, nil
@@ -125,7 +125,7 @@ func TestAJobStopsWhenItsLeaseCannotBeRenewed(t *testing.T) {
 	locked := fixture.One[time.Time](t, tx, `select lease_until from job_queue`)
 
 	require.ErrorIs(t, <-causes, work.ErrNotRenewed)
-	require.False(t, fixture.One[time.Time](t, pool, `select clock_timestamp()`).After(locked.Add(100*time.Millisecond)),
+	require.False(t, fixture.One[time.Time](t, pool, `select clock_timestamp()`).After(locked.Add(800*time.Millisecond)),
 		"it stops when the lease ends, not later")
 	require.Positive(t, c.log.count("lease was not renewed"))
 	require.NoError(t, tx.Rollback(t.Context()))
