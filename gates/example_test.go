@@ -118,3 +118,24 @@ func ExampleTable_Unset() {
 	})
 	// Output:
 }
+
+// Settings of the database itself, as in: alter database shop set
+// queue.lease.reaper_enabled = 'true'.
+func ExampleCurrentSetting() {
+	var source gates.Source = gates.CurrentSetting{}
+	fmt.Printf("%T\n", source)
+	// Output:
+	// gates.CurrentSetting
+}
+
+func ExampleKeys() {
+	for _, key := range gates.Keys() {
+		fmt.Println(key)
+	}
+	// Output:
+	// queue.job_substrate.enabled
+	// queue.lease.reaper_enabled
+	// queue.lease.reaper_dry_run_only
+	// queue.lease.reaper_window_until
+	// queue.retry.backoff_base_sec
+}

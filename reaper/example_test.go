@@ -192,3 +192,11 @@ func ExampleReaper_Run() {
 	// 1 reset, 1 moved
 	// context canceled
 }
+
+// A lease that ended at -infinity is older than any other.
+func ExampleNegInfinity() {
+	lease := reaper.Job{LeaseUntil: reaper.NegInfinity()}
+	fmt.Println(lease.LeaseUntil.Equal(reaper.NegInfinity()))
+	// Output:
+	// true
+}

@@ -25,7 +25,6 @@ func TestTheAdoptersDeadJobsComeBack(t *testing.T) {
 	blocks := fenced(t, "../docs/adopting.md", "sql")
 	exec(t, pool, blocks[0])
 	exec(t, pool, blocks[2])
-	exec(t, pool, `alter table shop.dead_jobs add column redriven_at timestamptz, add column redriven_by text`)
 	exec(t, pool, `insert into shop.jobs (type, status, tries, args, locked_by, locked_until, failure)
 		select 'ship', 'running', 4, jsonb_build_object('n', i), 'w', now() - interval '1 minute', 'f' from generate_series(1, 4) i`)
 	cfg := shop
