@@ -50,13 +50,6 @@ const (
 	sqlSort        = "set local enable_sort to default"
 )
 
-// Settings for the writes, which find their rows by key whatever the parameters
-// are: to plan them anew for each batch takes a twentieth of its time.
-const (
-	sqlOnePlan = "set local plan_cache_mode = force_generic_plan"
-	sqlAnyPlan = "set local plan_cache_mode to default"
-)
-
 // sqlCrowded tries to take the advisory lock of the drain that goes through the
 // oldest leases, and reads whether another one has it. The lock guards nothing,
 // is never waited for, and ends with the transaction. Its class is "LEAS" in

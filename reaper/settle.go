@@ -51,12 +51,8 @@ func (p *pass) settleAll(ctx context.Context, resets, moves []*claimed) error {
 	if along {
 		send = p.sendAndCommit
 	}
-	p.queueOwn(batch, sqlOnePlan)
 	reset := p.queueReset(batch, resets)
 	move := p.queueMove(batch, moves, along)
-	if !along {
-		p.queueOwn(batch, sqlAnyPlan)
-	}
 	if err := send(ctx, batch); err != nil {
 		return err
 	}
