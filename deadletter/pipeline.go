@@ -7,7 +7,9 @@ import (
 )
 
 // Pipeliner is a [Mover] whose work is statements alone, so that it can travel
-// with the reaper's own in one exchange. Queue adds the statements to b; the
+// with the reaper's own in one exchange. The reaper makes use of it with this
+// package's own movers alone: by embedding, another type would have the Queue of
+// the one in it, and not its own Move. Queue adds the statements to b; the
 // function it returns gives the receipts once b was sent and answered.
 type Pipeliner interface {
 	Mover

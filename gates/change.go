@@ -83,7 +83,7 @@ func (t Table) change(ctx context.Context, db DB, actor string, edits func(now t
 	if err != nil {
 		return err
 	}
-	tx, err := db.Begin(ctx)
+	tx, err := begin(ctx, db)
 	if err != nil {
 		return fmt.Errorf("gates: begin: %w", err)
 	}
@@ -100,6 +100,17 @@ func (t Table) change(ctx context.Context, db DB, actor string, edits func(now t
 		return fmt.Errorf("gates: write settings: %w", typed(err))
 	}
 	return commit(ctx, db, tx)
+}
+
+// begin asks for read committed, where db can be asked: at a stricter level who
+// waited for the lock would see what was there before.
+func begin(ctx context.Context, db DB) (pgx.Tx, error) {
+	if db, ok := db.(interface {
+		BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
+	}); ok {
+		return db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	}
+	return db.Begin(ctx)
 }
 
 // writer collects the statements of a change.

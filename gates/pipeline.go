@@ -8,7 +8,9 @@ import (
 )
 
 // Pipeliner is a [Source] whose reading is one statement, so that it can travel
-// with others in one exchange. Queue adds the statement to b; the function it
+// with others in one exchange. The reaper makes use of it with this package's own
+// sources alone: by embedding, another type would have the Queue of the one in it,
+// and not its own Read. Queue adds the statement to b; the function it
 // returns gives the values once b was sent and answered. With fence it locks
 // what it reads, if the source is a fence at all; without, it locks nothing, and
 // what it reads may only close a gate.

@@ -33,6 +33,9 @@ func (r *Reaper) persist(ctx context.Context, o order) (*ApplyResult, *harvest, 
 // before, unless the transaction is the caller's, and with more care when rows
 // were turned away. A row that conflicts each time is turned away in the end.
 func (r *Reaper) again(ctx context.Context, o *order, err error) bool {
+	if errors.Is(err, ErrOutcomeUnknown) {
+		return false
+	}
 	if isConflict(err) {
 		if r.nested {
 			return false

@@ -29,15 +29,28 @@ func (p *pass) queueMove(batch *pgx.Batch, jobs []*claimed, along bool) *move {
 		return m
 	}
 	batch.Queue(p.sql.bump, p.scope, ids(jobs), attempts(jobs)).Query(m.bumped.read)
-	if mover, ok := p.cfg.DeadLetter.(deadletter.Strict); ok && along {
+	if mover, ok := p.cfg.DeadLetter.(deadletter.Table); ok && along {
 		m.receipts = mover.QueueStrict(batch, m.letters())
 		batch.Queue(p.sql.closeStrict, p.scope, FinalErrorReaped, ids(jobs), attempts(jobs))
-	} else if mover, ok := p.cfg.DeadLetter.(deadletter.Pipeliner); ok {
+	} else if mover, ok := pipelinedMover(p.cfg.DeadLetter); ok {
 		m.receipts = mover.Queue(batch, m.letters())
 		m.queueClose(batch)
 		m.queueUnclosed(batch)
 	}
 	return m
+}
+
+// pipelinedMover returns a mover of the library's own whose statements can travel
+// with others. Another type may have got its Queue by embedding one of them, and
+// would be asked past its own Move.
+func pipelinedMover(mover deadletter.Mover) (deadletter.Pipeliner, bool) {
+	switch mover := mover.(type) {
+	case deadletter.Table:
+		return mover, true
+	case deadletter.Function:
+		return mover, true
+	}
+	return nil, false
 }
 
 // finish does what is left to do after the batch was answered, and marks what

@@ -125,17 +125,26 @@ func (p *pass) halve(ctx context.Context, jobs []*claimed, try settler) error {
 	return err
 }
 
-// resetGroup resets jobs in one exchange.
+// resetGroup resets jobs, and releases the savepoint when none was changed in part.
 func (p *pass) resetGroup(ctx context.Context, jobs []*claimed) error {
 	batch := &pgx.Batch{}
 	batch.Queue(sqlSavepoint)
-	done := p.queueReset(batch, jobs)
-	p.queueRelease(batch)
+	done := p.queueReset(batch, jobs, false)
 	if err := p.send(ctx, batch); err != nil {
 		return err
 	}
+	if err := turnedAway(done.kept); err != nil {
+		return err
+	}
 	done.markMissing()
-	return nil
+	return p.release(ctx)
+}
+
+// release ends the savepoint of a group that went through.
+func (p *pass) release(ctx context.Context) error {
+	batch := &pgx.Batch{}
+	p.queueRelease(batch)
+	return p.send(ctx, batch)
 }
 
 // moveGroup moves jobs, and releases the savepoint when all of them went through.
@@ -149,9 +158,7 @@ func (p *pass) moveGroup(ctx context.Context, jobs []*claimed) error {
 	if err := m.finish(ctx); err != nil {
 		return err
 	}
-	batch = &pgx.Batch{}
-	p.queueRelease(batch)
-	return p.send(ctx, batch)
+	return p.release(ctx)
 }
 
 // queueRelease queues the end of a group that went through. The constraints of a

@@ -20,14 +20,9 @@ type opening struct {
 	*harvest
 }
 
-// acquirer is what pools have beyond DB.
-type acquirer interface {
-	Acquire(ctx context.Context) (*pgxpool.Conn, error)
-}
-
 // open begins an attempt. On an error there is no transaction left.
 func (r *Reaper) open(ctx context.Context, o order) (opening, error) {
-	source, queues := r.cfg.Gates.(gates.Pipeliner)
+	source, queues := pipelined(r.cfg.Gates)
 	if !r.connects() || !queues || r.cfg.MaxStale > 0 && o.plan == nil {
 		return r.openStepwise(ctx, o)
 	}
@@ -41,12 +36,27 @@ func (r *Reaper) open(ctx context.Context, o order) (opening, error) {
 	return op, err
 }
 
+// pipelined returns a source of the library's own whose reading can travel with
+// other statements. Another type may have got its Queue by embedding one of them,
+// and would be asked past its own Read.
+func pipelined(source gates.Source) (gates.Pipeliner, bool) {
+	switch source := source.(type) {
+	case gates.Table:
+		return source, true
+	case gates.CurrentSetting:
+		return source, true
+	case gates.Static:
+		return source, true
+	}
+	return nil, false
+}
+
 // connects reports whether an attempt can have a connection for itself. Then it
 // begins, reads its gates and claims in one exchange, and a commit may travel
-// with its last writes.
+// with its last writes. A type that embeds a pool may begin in its own way.
 func (r *Reaper) connects() bool {
 	switch r.db.(type) {
-	case acquirer, *pgx.Conn:
+	case *pgxpool.Pool, *pgx.Conn:
 		return true
 	}
 	return false
@@ -58,7 +68,7 @@ func (r *Reaper) connect(ctx context.Context) (*pgx.Conn, func(), error) {
 	switch db := r.db.(type) {
 	case *pgx.Conn:
 		return db, nil, nil
-	case acquirer:
+	case *pgxpool.Pool:
 		conn, err := db.Acquire(ctx)
 		if err != nil {
 			return nil, nil, err

@@ -96,10 +96,10 @@ func (h *harvest) readDrift(rows pgx.Rows, plan []Job) error {
 		claimed[job.id] = true
 	}
 	var n int64
-	var reason string
-	_, err := pgx.ForEachRow(rows, []any{&n, &reason}, func() error {
-		if id := plan[n-1].JobID; !claimed[id] {
-			h.skipped = append(h.skipped, Skip{JobID: id, Reason: reason})
+	var id, reason string // the key as the server writes it; a plan may have another spelling
+	_, err := pgx.ForEachRow(rows, []any{&n, &id, &reason}, func() error {
+		if !claimed[id] {
+			h.skipped = append(h.skipped, Skip{JobID: plan[n-1].JobID, Reason: reason})
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -40,10 +41,11 @@ type States struct {
 
 // statements are the SQL texts with the queue's names in them.
 type statements struct {
-	dryRun, dryRunUpTo, overfull, look        string
-	claim, claimPlan, drift                   string
-	reset, bump, close, unclosed, closeStrict string
-	serves, lost, leased                      string // for Verify
+	dryRun, dryRunUpTo, overfull, look string
+	claim, claimPlan, drift            string
+	reset, resetStrict, bump           string
+	close, closeStrict, unclosed       string
+	serves, lost, leased               string // for Verify
 }
 
 // withDefaults names all that was left empty.
@@ -117,7 +119,9 @@ func (t Table) render(s scope) (statements, deadletter.Queue, error) {
 	}
 	n.add("text", kind, nil)
 	n.add("reaped", reaped, nil)
-	in := strings.NewReplacer(s.pairs(n.pairs)...).Replace
+	pairs := s.pairs(n.pairs)
+	in := strings.NewReplacer(slices.Concat(pairs, []string{"{kept}", "-u.n"})...).Replace
+	strictly := strings.NewReplacer(slices.Concat(pairs, []string{"{kept}", "u.n / 0"})...).Replace
 	return statements{
 		dryRun:      in(sqlDryRun),
 		dryRunUpTo:  in(sqlDryRunUpTo),
@@ -127,6 +131,7 @@ func (t Table) render(s scope) (statements, deadletter.Queue, error) {
 		overfull:    in(sqlOverfull),
 		look:        in(sqlLook),
 		reset:       in(sqlReset),
+		resetStrict: strictly(sqlReset),
 		bump:        in(sqlBump),
 		close:       in(sqlClose),
 		unclosed:    in(sqlUnclosed),

@@ -41,7 +41,7 @@ for update of q skip locked`
 //	$6 attempts    bigint[], as they stood
 //	$7 moves       boolean[], whether the attempts were spent
 const sqlDrift = `-- reaper.drift
-select p.n, case
+select p.n, coalesce(q.{job_id}::text, ''), case
   when q.{job_id} is null then 'gone'
   when q.{state} = {leased} and ` + asPlanned + `
     then case when ` + still + ` then 'locked' else 'not_stale' end

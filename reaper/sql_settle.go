@@ -1,9 +1,10 @@
 package reaper
 
 // sqlReset gives claimed jobs back to the queue and returns the place in the
-// batch of each row it changed, 0 for one that a trigger kept leased. The claim
-// holds their locks; the condition is repeated all the same. Served by the
-// queue's key.
+// batch of each row it changed. One that a trigger kept leased is in neither state
+// then, maybe: its place is negative, or, where the commit travels along, the
+// statement fails. The claim holds the rows' locks; the condition is repeated all
+// the same. Served by the queue's key.
 //
 //	$1 scope
 //	$2 last error  text; the condition uses it for queues that do not store it
@@ -25,7 +26,7 @@ from unnest(
 where q.{job_id} = u.job_id
   and ` + still + `
   and $2::text is not null
-returning case when q.{state} <> {leased} then u.n else 0 end`
+returning case when q.{state} <> {leased} then u.n else {kept} end`
 
 // sqlBump counts the failed try of claimed jobs whose attempts are spent, and
 // returns the place in the batch of each row it changed, 0 for one whose
@@ -70,7 +71,7 @@ const sqlUnclosed = `-- reaper.unclosed
 select q.{job_id}::text
 from {queue} q
 where q.{job_id} = any($2)
-  and ` + still
+  and (` + still + ` or q.{state} = {leased} and q.{lease_until} is null)`
 
 // sqlCloseStrict is sqlClose that fails, by a division by zero, unless each of the
 // jobs carries its bumped attempts and is leased no more. A commit that travels

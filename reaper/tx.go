@@ -116,7 +116,8 @@ func surelyFailed(err error) bool {
 	if errors.As(err, &pgErr) {
 		return isError(pgErr)
 	}
-	return errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, errTxFailed) || errors.Is(err, errNotSent) ||
+	var unsent pgx.ErrPreprocessingBatch // it failed in preparing the statements
+	return errors.As(err, &unsent) || errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, errTxFailed) || errors.Is(err, errNotSent) ||
 		pgconn.SafeToRetry(err)
 }
 

@@ -25,6 +25,7 @@ func (v *verifier) settingsTable(ctx context.Context, source gates.Table) error 
 		{"key", texts, "text primary key", reads},
 		{"value", words, "text", reads},
 		{"updated_at", nil, "timestamptz not null default now()", optional},
+		{"updated_by", nil, "text not null default current_user", optional},
 	})
 	if err != nil || t == nil || slices.ContainsFunc(v.problems[before:], keepsFromReading) {
 		return err

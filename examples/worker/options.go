@@ -53,7 +53,7 @@ type options struct {
 
 // flags tells a flag set of the options and their defaults.
 func (o *options) flags(f *flag.FlagSet) {
-	f.StringVar(&o.databaseURL, "database-url", "", "the database to `connect` to; else DATABASE_URL")
+	f.StringVar(&o.databaseURL, "database-url", "", "the database's `URL`; else DATABASE_URL")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9464", "the `address` of /metrics, /healthz and /readyz")
 	f.StringVar(&o.name, "name", ownName(), "tells this process from all others, in leases and logs")
 	f.BoolVar(&o.init, "init", false, "create the tables that are missing, first")
@@ -71,7 +71,7 @@ func (o *options) flags(f *flag.FlagSet) {
 	f.DurationVar(&o.settle, "settle", 30*time.Second,
 		"how long workers may renew after an outage before any is reaped")
 	f.IntVar(&o.maxStale, "max-stale", 10_000,
-		"when `more` leases are stale, reap none: a person should look; 0: never mind")
+		"when more than `N` leases are stale, reap none: a person should look; 0: never mind")
 
 	f.BoolVar(&o.reapAsJob, "reap-as-job", false, "make the reaper a job of the queue, and its loop the watchdog")
 	f.DurationVar(&o.reapEvery, "reap-every", 5*time.Second, "how often the reap job runs")

@@ -171,7 +171,7 @@ func TestGaugesFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	well := map[string]int{
 		"leasereaper_database_up": 1, "leasereaper_stale_leases": 0, "leasereaper_oldest_overdue_seconds": 0,
-		`leasereaper_gate_open{gate="a"}`: 1, `leasereaper_gate_open{gate="b"}`: 1, `leasereaper_gate_open{gate="c"}`: 1,
+		`leasereaper_gate_open{gate="a"}`: 1, `leasereaper_gate_open{gate="b"}`: 1, `leasereaper_gate_open{gate="c"}`: 1, `leasereaper_gate_open{gate="d"}`: 1,
 	}
 	look := func(wrong string) bool {
 		var series []string

@@ -150,7 +150,7 @@ func TestAScrapeAsksTheDatabase(t *testing.T) {
 	require.InDelta(t, 1, value(t, m, "leasereaper_database_up", nil), 0)
 	require.Zero(t, value(t, m, "leasereaper_stale_leases", nil))
 	require.Zero(t, value(t, m, "leasereaper_oldest_overdue_seconds", nil))
-	for _, gate := range gates.Keys()[:3] {
+	for _, gate := range gates.Keys()[:4] {
 		require.InDelta(t, 1, value(t, m, "leasereaper_gate_open", labels{"gate": gate}), 0)
 	}
 
@@ -159,12 +159,14 @@ func TestAScrapeAsksTheDatabase(t *testing.T) {
 		('send', 'leased', now() + interval '1 h')`)
 	fixture.Exec(t, pool, `update queue_config set value = case key when $1 then 'true' else 'perhaps' end
 		where key in ($1, $2)`, gates.DryRunOnly, gates.SubstrateEnabled)
+	fixture.Exec(t, pool, `insert into queue_config (key, value) values ($1, '2020-01-01T00:00:00Z')`, gates.WindowUntil)
 
 	require.InDelta(t, 2, value(t, m, "leasereaper_stale_leases", nil), 0)
 	require.InDelta(t, 105, value(t, m, "leasereaper_oldest_overdue_seconds", nil), 5)
 	require.Zero(t, value(t, m, "leasereaper_gate_open", labels{"gate": gates.SubstrateEnabled}))
 	require.InDelta(t, 1, value(t, m, "leasereaper_gate_open", labels{"gate": gates.ReaperEnabled}), 0)
 	require.Zero(t, value(t, m, "leasereaper_gate_open", labels{"gate": gates.DryRunOnly}))
+	require.Zero(t, value(t, m, "leasereaper_gate_open", labels{"gate": gates.WindowUntil}))
 }
 
 // The database is away, and with it every other metric of the workers, just when

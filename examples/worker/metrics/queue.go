@@ -37,7 +37,8 @@ func (m *Metrics) Queue(q Queue) {
 		oldest: prometheus.NewDesc("leasereaper_oldest_overdue_seconds",
 			"How long ago the oldest stale lease ended; 0 without one.", nil, nil),
 		gate: prometheus.NewDesc("leasereaper_gate_open",
-			"Whether a gate is open. With all open, an apply goes ahead.", []string{"gate"}, nil),
+			"Whether a gate is open, and the window, where one is set. With all open, an apply goes ahead.",
+			[]string{"gate"}, nil),
 	})
 }
 
@@ -85,7 +86,7 @@ func (c *queueCollector) look(ctx context.Context) ([]prometheus.Metric, error) 
 		gauge(c.stale, float64(result.StaleLeaseCount)),
 		gauge(c.oldest, float64(oldest)),
 	}
-	for _, key := range []string{gates.SubstrateEnabled, gates.ReaperEnabled, gates.DryRunOnly} {
+	for _, key := range []string{gates.SubstrateEnabled, gates.ReaperEnabled, gates.DryRunOnly, gates.WindowUntil} {
 		metrics = append(metrics, gauge(c.gate, isOpen(values, key), key))
 	}
 	return metrics, nil
