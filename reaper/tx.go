@@ -117,8 +117,8 @@ func surelyFailed(err error) bool {
 		return isError(pgErr)
 	}
 	var unsent pgx.ErrPreprocessingBatch // it failed in preparing the statements
-	return errors.As(err, &unsent) || errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, errTxFailed) || errors.Is(err, errNotSent) ||
-		pgconn.SafeToRetry(err)
+	return errors.As(err, &unsent) || errors.Is(err, pgx.ErrTxCommitRollback) ||
+		errors.Is(err, errTxFailed) || errors.Is(err, errNotSent) || pgconn.SafeToRetry(err)
 }
 
 // isError tells an error that leaves the connection usable from a FATAL one. The
