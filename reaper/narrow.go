@@ -125,26 +125,17 @@ func (p *pass) halve(ctx context.Context, jobs []*claimed, try settler) error {
 	return err
 }
 
-// resetGroup resets jobs, and releases the savepoint when none was changed in part.
+// resetGroup resets jobs in one exchange.
 func (p *pass) resetGroup(ctx context.Context, jobs []*claimed) error {
 	batch := &pgx.Batch{}
 	batch.Queue(sqlSavepoint)
-	done := p.queueReset(batch, jobs, false)
+	done := p.queueReset(batch, jobs)
+	p.queueRelease(batch)
 	if err := p.send(ctx, batch); err != nil {
 		return err
 	}
-	if err := turnedAway(done.kept); err != nil {
-		return err
-	}
 	done.markMissing()
-	return p.release(ctx)
-}
-
-// release ends the savepoint of a group that went through.
-func (p *pass) release(ctx context.Context) error {
-	batch := &pgx.Batch{}
-	p.queueRelease(batch)
-	return p.send(ctx, batch)
+	return nil
 }
 
 // moveGroup moves jobs, and releases the savepoint when all of them went through.
@@ -158,7 +149,9 @@ func (p *pass) moveGroup(ctx context.Context, jobs []*claimed) error {
 	if err := m.finish(ctx); err != nil {
 		return err
 	}
-	return p.release(ctx)
+	batch = &pgx.Batch{}
+	p.queueRelease(batch)
+	return p.send(ctx, batch)
 }
 
 // queueRelease queues the end of a group that went through. The constraints of a

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -43,7 +42,7 @@ type States struct {
 type statements struct {
 	dryRun, dryRunUpTo, overfull, look string
 	claim, claimPlan, drift            string
-	reset, resetStrict, bump           string
+	reset, bump                        string
 	close, closeStrict, unclosed       string
 	serves, lost, leased               string // for Verify
 }
@@ -119,9 +118,7 @@ func (t Table) render(s scope) (statements, deadletter.Queue, error) {
 	}
 	n.add("text", kind, nil)
 	n.add("reaped", reaped, nil)
-	pairs := s.pairs(n.pairs)
-	in := strings.NewReplacer(slices.Concat(pairs, []string{"{kept}", "-u.n"})...).Replace
-	strictly := strings.NewReplacer(slices.Concat(pairs, []string{"{kept}", "u.n / 0"})...).Replace
+	in := strings.NewReplacer(s.pairs(n.pairs)...).Replace
 	return statements{
 		dryRun:      in(sqlDryRun),
 		dryRunUpTo:  in(sqlDryRunUpTo),
@@ -131,7 +128,6 @@ func (t Table) render(s scope) (statements, deadletter.Queue, error) {
 		overfull:    in(sqlOverfull),
 		look:        in(sqlLook),
 		reset:       in(sqlReset),
-		resetStrict: strictly(sqlReset),
 		bump:        in(sqlBump),
 		close:       in(sqlClose),
 		unclosed:    in(sqlUnclosed),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -136,9 +137,19 @@ func without(jobs []*claimed, failures []*Failure) []*claimed {
 	return rest
 }
 
+// isKeptBack reports the error with which sqlReset says that a trigger kept a job
+// leased. In any language the message holds the text.
+func isKeptBack(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "22P02" && strings.Contains(pgErr.Message, "leasereaper: kept back")
+}
+
 func failureOf(job *claimed, err error) *Failure {
 	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
+	switch {
+	case isKeptBack(err):
+		return &Failure{JobID: job.id, Error: keptBack}
+	case errors.As(err, &pgErr):
 		return &Failure{JobID: job.id, SQLState: pgErr.Code, Error: pgErr.Message}
 	}
 	return &Failure{JobID: job.id, Error: err.Error()}

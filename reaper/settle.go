@@ -51,12 +51,9 @@ func (p *pass) settleAll(ctx context.Context, resets, moves []*claimed) error {
 	if along {
 		send = p.sendAndCommit
 	}
-	reset := p.queueReset(batch, resets, along)
+	reset := p.queueReset(batch, resets)
 	move := p.queueMove(batch, moves, along)
 	if err := send(ctx, batch); err != nil {
-		return err
-	}
-	if err := turnedAway(reset.kept); err != nil {
 		return err
 	}
 	reset.markMissing()
@@ -109,16 +106,12 @@ func (p *pass) send(ctx context.Context, batch *pgx.Batch) error {
 	return nil
 }
 
-// queueReset queues the reset of jobs, if there are any. When the commit travels
-// along, the server itself makes sure that no job was changed in part.
-func (p *pass) queueReset(batch *pgx.Batch, jobs []*claimed, along bool) *tally {
-	done, sql := newTally(jobs), p.sql.reset
-	if along {
-		sql = p.sql.resetStrict
-	}
+// queueReset queues the reset of jobs, if there are any.
+func (p *pass) queueReset(batch *pgx.Batch, jobs []*claimed) *tally {
+	done := newTally(jobs)
 	if len(jobs) > 0 {
 		delays := pgtext.Integers(len(jobs), func(i int) int64 { return jobs[i].delaySec })
-		batch.Queue(sql, p.scope, LastErrorReaped, ids(jobs), attempts(jobs), delays).Query(done.read)
+		batch.Queue(p.sql.reset, p.scope, LastErrorReaped, ids(jobs), attempts(jobs), delays).Query(done.read)
 	}
 	return done
 }

@@ -1,10 +1,9 @@
 package reaper
 
 // sqlReset gives claimed jobs back to the queue and returns the place in the
-// batch of each row it changed. One that a trigger kept leased is in neither state
-// then, maybe: its place is negative, or, where the commit travels along, the
-// statement fails. The claim holds the rows' locks; the condition is repeated all
-// the same. Served by the queue's key.
+// batch of each row it changed. For one that a trigger kept leased, and maybe
+// changed in part, it fails, with a text that isKeptBack knows. The claim holds the
+// rows' locks; the condition is repeated all the same. Served by the queue's key.
 //
 //	$1 scope
 //	$2 last error  text; the condition uses it for queues that do not store it
@@ -26,7 +25,7 @@ from unnest(
 where q.{job_id} = u.job_id
   and ` + still + `
   and $2::text is not null
-returning case when q.{state} <> {leased} then u.n else {kept} end`
+returning case when q.{state} <> {leased} then u.n else ('leasereaper: kept back ' || u.n)::bigint end`
 
 // sqlBump counts the failed try of claimed jobs whose attempts are spent, and
 // returns the place in the batch of each row it changed, 0 for one whose

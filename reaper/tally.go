@@ -9,7 +9,6 @@ const keptBack = "the update was turned away without an error, by a trigger or a
 type tally struct {
 	jobs []*claimed
 	seen []bool
-	kept []*Failure // of jobs that were written, and not as they should be
 }
 
 func newTally(jobs []*claimed) *tally {
@@ -17,15 +16,12 @@ func newTally(jobs []*claimed) *tally {
 }
 
 // read takes the places in the batch, counted from 1, that an update returns, and
-// negative ones, or 0, for rows that are not as it wrote them.
+// 0 for rows that are not as it wrote them.
 func (t *tally) read(rows pgx.Rows) error {
 	var n int64
 	_, err := pgx.ForEachRow(rows, []any{&n}, func() error {
-		switch {
-		case n > 0:
+		if n > 0 {
 			t.seen[n-1] = true
-		case n < 0:
-			t.kept = append(t.kept, &Failure{JobID: t.jobs[-n-1].id, Error: keptBack})
 		}
 		return nil
 	})
