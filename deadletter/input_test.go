@@ -92,7 +92,6 @@ func TestImpossibleCallsAreTypedErrors(t *testing.T) {
 		"purge by a status of none":  {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Filter: deadletter.Filter{Status: "x"}}), deadletter.ErrFilter},
 		"purge of what is kept":      {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Filter: deadletter.Filter{Status: deadletter.StatusUnredriven}}), deadletter.ErrFilter},
 		"purge by a negative age":    {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Filter: deadletter.Filter{OlderThan: -1}}), deadletter.ErrNegative},
-		"purge by an id of no type":  {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Filter: deadletter.Filter{IDs: []string{"7"}}}), deadletter.ErrID},
 		"purge of a negative wait":   {purge(db, deadletter.Store{LockTimeout: -1}, 0, deadletter.PurgeConfig{}), deadletter.ErrNegative},
 		"redrive of a negative wait": {redrive(db, deadletter.Store{LockTimeout: -1}, operator, deadletter.Filter{}), deadletter.ErrNegative},
 		"over a negative time":       {redrive(db, deadletter.Store{Spread: -1}, operator, deadletter.Filter{}), deadletter.ErrNegative},
@@ -145,6 +144,8 @@ func TestAnIDOfAnotherTypeIsATypedError(t *testing.T) {
 				_, err := deadletter.List(t.Context(), pool, deadletter.Store{}, test.filter, 10)
 				requireTyped(t, err, test.want, test.sqlState, mode)
 				_, err = deadletter.Redrive(t.Context(), pool, deadletter.Store{}, operator, test.filter, 10)
+				requireTyped(t, err, test.want, test.sqlState, mode)
+				_, err = deadletter.Purge(t.Context(), pool, deadletter.Store{}, 0, deadletter.PurgeConfig{Unredriven: true, Filter: test.filter})
 				requireTyped(t, err, test.want, test.sqlState, mode)
 			}
 			require.Equal(t, before, fingerprint(t, pool))
