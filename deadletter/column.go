@@ -65,7 +65,8 @@ func (c column) stored(value, otherwise string) string {
 	if otherwise == "" {
 		return value
 	}
-	return fmt.Sprintf("case when %s = any(p.keys) then %s else (%s)::%s end", literal(c.Name), value, otherwise, c.Type)
+	return fmt.Sprintf("case when %s = any(p.keys) then %s else (%s)::%s end",
+		literal(c.Name), value, otherwise, c.Type)
 }
 
 // Values of raw JSON as SQL. {raw} is the JSON as text, {type} what to make.

@@ -41,7 +41,7 @@ type deadJob struct {
 // gone reports whether no queue row has the job's id.
 func (job *deadJob) gone() bool { return job.dead+job.alive == 0 }
 
-// fail marks the job as turned away.
+// fail marks the job as rejected.
 func (job *deadJob) fail(cause error) {
 	f := failure(job.found[0], job.id, cause)
 	job.failure = &f

@@ -29,10 +29,17 @@
 // A queue row and its letters never disagree, whoever reaps, redrives and purges
 // at the same time: a job comes back in the transaction that marks its letters,
 // and only then; it comes back once; and its queue row goes with its last
-// unredriven letter. Who puts a job back by hand marks its letters too, or a
-// redrive takes it for dead once its queue row is gone.
+// unredriven letter. If you requeue a job manually, set redriven_at on its letters:
+// else [Redrive] may requeue it again once its queue row is gone.
 //
-// Payloads are read by [ListWithJobs] alone. No error and no failure holds one.
+// A queue row that is gone comes back as its letter has it; what JSON cannot hold is
+// listed at [Redrive].
+//
+// Nothing that someone else has locked holds up the others for longer than
+// Store.LockTimeout.
+//
+// Payloads are read by [ListWithJobs] alone. No error and no failure holds one, not
+// even where a trigger of yours raises it.
 //
 // # Concurrency
 //

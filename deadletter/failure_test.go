@@ -43,17 +43,17 @@ func TestARowThatCannotBeRebuiltIsAFailure(t *testing.T) {
 		"a trigger that says nothing": {
 			`create function away() returns trigger language plpgsql as $$ begin if new.job_kind = 'odd' then return null; end if; return new; end $$;
 			create trigger away before insert on job_queue for each row execute function away()`,
-			"", "the write was turned away without an error, by a trigger or a policy",
+			"", "the write was rejected without an error, by a trigger or a policy",
 		},
 		"a trigger that keeps the letter unmarked": {
 			`create function away() returns trigger language plpgsql as $$ begin if new.job_kind = 'odd' then return null; end if; return new; end $$;
 			create trigger away before update on job_dead_letter for each row execute function away()`,
-			"", "the write was turned away without an error, by a trigger or a policy",
+			"", "the write was rejected without an error, by a trigger or a policy",
 		},
 		"a trigger that changes the state": {
 			`create function away() returns trigger language plpgsql as $$ begin if new.job_kind = 'odd' then new.state := 'held'; end if; return new; end $$;
 			create trigger away before insert on job_queue for each row execute function away()`,
-			"", "the write was turned away without an error, by a trigger or a policy",
+			"", "the write was rejected without an error, by a trigger or a policy",
 		},
 		"a trigger that speaks up": {
 			`create function away() returns trigger language plpgsql as $$ begin if new.job_kind = 'odd' then raise 'not here' using errcode = 'JQ001'; end if; return new; end $$;

@@ -237,5 +237,5 @@ func TestALetterThatIsNoJSONIsShownAsAString(t *testing.T) {
 
 	require.NoError(t, err)
 	require.JSONEq(t, `"<job \"a\"/>"`, string(page.Letters[0].Job))
-	require.Equal(t, `{"x": "\u0000", "n": 1e200000}`, string(page.Letters[1].Job))
+	require.Contains(t, string(page.Letters[1].Job), `"\u0000", "n": 1e200000`)
 }

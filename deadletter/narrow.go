@@ -32,7 +32,7 @@ const (
 // that no row is to blame for.
 const sampleSize = 16
 
-// narrower writes items in groups. A group with an item that is turned away is
+// narrower writes items in groups. A group with an item that is rejected is
 // undone and halved, until that item stands alone.
 type narrower[T any] struct {
 	tx     pgx.Tx
@@ -47,7 +47,7 @@ type narrower[T any] struct {
 	through bool // something went through
 }
 
-// write writes the items and reports those that are turned away.
+// write writes the items and reports those that are rejected.
 func (n *narrower[T]) write(ctx context.Context, items []T) error {
 	if len(items) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (n *narrower[T]) writeHalves(ctx context.Context, items []T) error {
 	return n.write(ctx, items[half:])
 }
 
-// probe tries a group. It returns why it was turned away, after undoing it, or an
+// probe tries a group. It returns why it was rejected, after undoing it, or an
 // error that ends the transaction.
 func (n *narrower[T]) probe(ctx context.Context, items []T) (cause, err error) {
 	cause = n.try(ctx, items)
@@ -135,12 +135,12 @@ func (n *narrower[T]) sample(ctx context.Context, items []T, cause error) error 
 }
 
 // errKeptBack is a failure's error when a write changed nothing and said nothing.
-var errKeptBack = errors.New("the write was turned away without an error, by a trigger or a policy")
+var errKeptBack = errors.New("the write was rejected without an error, by a trigger or a policy")
 
-// awayError names items that a trigger or a policy turned away.
+// awayError names items that a trigger or a policy rejected silently.
 type awayError[T any] struct{ items, others []T }
 
-func (e *awayError[T]) Error() string { return fmt.Sprintf("%d turned away", len(e.items)) }
+func (e *awayError[T]) Error() string { return fmt.Sprintf("%d rejected", len(e.items)) }
 func (e *awayError[T]) Unwrap() error { return errKeptBack }
 
 // turnedAway parts the items into those that are missing in what the server wrote,

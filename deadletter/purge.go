@@ -52,19 +52,22 @@ const maxPurgeFailures = 100
 //
 // It goes through the letters once. What someone else has locked is left to the
 // next call, and so is a letter that PostgreSQL does not let go, because a row of
-// yours refers to it, say; those are in Failures.
+// yours refers to it, say, or because a check of that waits for longer than
+// Store.LockTimeout; those are in Failures.
 //
 // The role needs SELECT on the letters' dead_letter_id, job_id, moved_at and
 // redriven_at, DELETE on the letters, and UPDATE on their redriven_at, which is
-// what locking takes. With Unredriven it also needs SELECT on the queue's key and
-// state, UPDATE on its state, and DELETE on the queue.
+// what locking takes, and SELECT on what the filter asks for. With Unredriven it
+// also needs SELECT on the queue's key and state, UPDATE on its state, and
+// DELETE on the queue.
 //
 // On an error the result holds what was committed before it, unlike elsewhere. A
-// negative age or batch is [ErrNegative], a queue without a needed name
-// [ErrQueue], a standby [ErrReadOnly]; what else PostgreSQL says is a
-// [pgconn.PgError]. [ErrOutcomeUnknown] is about the last batch alone. When ctx
-// ends, the batch under way is rolled back. With a pgx.Tx as DB each batch is a
-// savepoint in it.
+// negative age, batch or LockTimeout is [ErrNegative], a filter that cannot be
+// [ErrFilter] or [ErrNegative], an id that is not of the key's type [ErrID], a
+// queue without a needed name [ErrQueue], a standby [ErrReadOnly]; what else
+// PostgreSQL says is a [pgconn.PgError]. [ErrOutcomeUnknown] is about the last
+// batch alone. When ctx ends, the batch under way is rolled back. With a pgx.Tx
+// as DB each batch is a savepoint in it.
 func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg PurgeConfig) (*PurgeResult, error) {
 	result := &PurgeResult{}
 	t, err := store.tables()

@@ -28,14 +28,20 @@ insert into {queue} ({columns})
 overriding system value
 select
   {values}
-from unnest(array_cat(array(select k.dead_letter_id from {dead_letter} k where false), $1), $2::bigint[]) as u(id, wait)
+from unnest(
+  array_cat(array(select k.dead_letter_id from {dead_letter} k where false), $1),
+  $2::bigint[]
+) as u(id, wait)
 join {dead_letter} d on d.dead_letter_id = u.id
 cross join lateral (select d.job::text as job, 'escape' || md5(d.job::text) as mark) t
 cross join lateral (
   select array_agg(e.key) as keys,
     coalesce(json_object_agg(e.key, e.value) filter (where e.key <> all({apart}::text[])), '{}')::text as others{raw}
   from json_each(
-    case when strpos(t.job, $4::text) > 0 then regexp_replace(t.job, $3::text, chr(92) || '1' || t.mark, 'g') else t.job end::json
+    case
+      when strpos(t.job, $4::text) > 0 then regexp_replace(t.job, $3::text, chr(92) || '1' || t.mark, 'g')
+      else t.job
+    end::json
   ) e
 ) p
 cross join lateral json_to_record(replace(p.others, t.mark, $4::text)::json) as r({definition})

@@ -13,23 +13,43 @@ import (
 
 // Redrive sends jobs back to the queue, in one transaction: those of the oldest
 // unredriven letters that a filter lets through, at most limit. A job then waits
-// for a worker as it would for a retry that is due now, with all its tries, no
-// lease and no last error. Its letters stay and are marked, with when and by whom.
+// for a worker like one whose retry may run now, or later with Store.Spread: with
+// all its tries, no lease and no last error. Its letters stay and are marked, with
+// when and by whom. As its attempts begin at 0 again, the owner of a lease must be
+// new for each claim: else a worker that lost the job before cannot be told from
+// one that claims it now.
 //
 // A job that has several unredriven letters is redriven once, and all of them are
 // marked. Where the queue row is gone it is rebuilt from the job's newest letter,
 // columns of the user's own included. A column that was added since gets its
 // default, and a generated one is generated anew.
 //
+// A rebuilt row has what the letter's JSON can hold, whatever the types:
+// PostgreSQL's own, those of its extensions, and domains, arrays and records of
+// them. Some things come back otherwise:
+//
+//   - The bounds of arrays: they begin at 1. A jsonb[] or json[] that was declared
+//     with one dimension, or with none, has one.
+//   - NULL and null, which a letter cannot tell apart. A column of json or jsonb
+//     that may be NULL is NULL, and one that must not be is null. In arrays and in
+//     records it is NULL.
+//   - The text of json, a floating-point zero's sign, and documents that jsonb
+//     rejects, as of \u0000 and 1e200000. A letter whose column job is json or text
+//     holds these; those documents in columns of json and json[] alone.
+//   - The declaration of xml.
+//   - A type with its own cast to json, unless its input takes that JSON. An hstore
+//     comes back, but not in a record.
+//
 // What is not as a dead letter's job should be is left alone and listed in
 // Skipped: a queue row in another state than that of dead letters above all,
-// which someone put back by hand. What PostgreSQL turns away, by a constraint
-// say, is listed in Failures, and the others are redriven. With limit reached,
-// Next says how to go on behind both.
+// which someone requeued manually. What PostgreSQL rejects, by a constraint say,
+// or what waits for a lock longer than Store.LockTimeout, is listed in Failures,
+// and the others are redriven. With limit reached, Next says how to go on behind
+// both.
 //
 // Of any number of callers at once one redrives a given letter, once. What someone
 // else has locked is passed, not waited for. The number of round trips does not
-// depend on the number of letters, as long as none is turned away.
+// depend on the number of letters, as long as none is rejected.
 //
 // The role needs SELECT on the letters, UPDATE on their redriven_at and
 // redriven_by, SELECT on the queue's key and state, and UPDATE on its state,
@@ -38,10 +58,11 @@ import (
 //
 // After an error nothing has changed, except after [ErrOutcomeUnknown], when
 // nobody can know. An actor that is empty is [ErrActor], a limit below 1
-// [ErrLimit], a filter that cannot be [ErrFilter] or [ErrNegative], an id that is
-// not of the key's type [ErrID], a queue without a needed name [ErrQueue], a
-// standby [ErrReadOnly]; what else PostgreSQL says is a [pgconn.PgError]. No error
-// holds what a job held.
+// [ErrLimit], a filter that cannot be [ErrFilter] or [ErrNegative], a negative
+// LockTimeout or Spread [ErrNegative], an id that is not of the key's type
+// [ErrID], a queue without a needed name [ErrQueue], a standby [ErrReadOnly];
+// what else PostgreSQL says is a [pgconn.PgError]. No error holds what a job
+// held.
 func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filter, limit int) (*RedriveResult, error) {
 	t, err := store.tables()
 	faults := []error{checkDB(db), err, checkActor(actor), filter.validate(), checkLimit(limit)}

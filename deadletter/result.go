@@ -31,7 +31,7 @@ type Redriven struct {
 
 // Why a redrive left a letter alone.
 const (
-	SkipAlive     = "alive"            // the queue row is not in the state of dead letters: someone put it back by hand
+	SkipAlive     = "alive"            // the queue row is in another state: someone requeued it manually
 	SkipLocked    = "locked"           // someone else has the letter, another one of its job, or the queue row
 	SkipAmbiguous = "ambiguous"        // several queue rows have the job's id
 	SkipNotFound  = "not_found"        // no letter has the id that was asked for
@@ -46,12 +46,12 @@ type Skip struct {
 	Reason       string `json:"reason"` // SkipAlive and the like
 }
 
-// Failure is a letter whose job PostgreSQL turned away. Both are as they were.
+// Failure is a letter whose job PostgreSQL rejected. Both are as they were.
 type Failure struct {
 	DeadLetterID string `json:"dead_letter_id"`
 	JobID        string `json:"job_id"`
 	SQLState     string `json:"sqlstate"` // PostgreSQL's error code; empty when it gave none
-	Error        string `json:"error"`    // PostgreSQL's message, unless that could hold what the job held
+	Error        string `json:"error"`    // PostgreSQL's message, or names alone where that may hold what the job held
 }
 
 // PurgeResult adds up what the batches of a purge did.
@@ -60,7 +60,7 @@ type PurgeResult struct {
 	UnredrivenCount int       `json:"unredriven_count"` // unredriven letters that are gone
 	JobCount        int       `json:"job_count"`        // queue rows that went with them
 	Batches         int       `json:"batches"`          // that removed something
-	FailedCount     int       `json:"failed_count"`     // letters that were turned away; each is tried once
+	FailedCount     int       `json:"failed_count"`     // letters that were rejected; each is tried once
 	Failures        []Failure `json:"failures"`         // the first 100 of them
 }
 

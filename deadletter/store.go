@@ -12,8 +12,9 @@ import (
 // reference schema's pair. The names of a mapped queue come from the method
 // Quoted of the reaper's Table.
 //
-// Beside the columns that [Table] writes, the table has those that tell what
-// became of a letter, and no moved_at that is NULL:
+// Besides the columns that [Table] writes, the table has those that tell what
+// became of a letter, and no moved_at that is NULL. The column job may be jsonb,
+// json or text; json and text hold more, see [Redrive].
 //
 //	alter table dead_jobs
 //	  add column redriven_at timestamptz,

@@ -2,12 +2,8 @@ package deadletter_test
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -105,6 +101,7 @@ func values() map[string]stored {
 		"tsquery":                   {typ: "tsquery", value: `'fat & (rat | !cat:*A) <2> b'`},
 		"uuid":                      {typ: "uuid", value: `gen_random_uuid()`},
 		"xml":                       {typ: "xml", value: `'<a>x &amp; y</a>'`},
+		"xml declared":              {typ: "xml", value: `xmlparse(document '<?xml version="1.0"?><a/>')`, asJSONB: "<a/>", asText: "<a/>"},
 		"json":                      {typ: "json", value: `'{"b":  1, "a":[1.10, null], "b":2e3}'`, asJSONB: `{"a": [1.10, null], "b": 2000}`},
 		"json scalar":               {typ: "json", value: `'"str"'`},
 		"json null":                 {typ: "json", value: `'null'`, asJSONB: null, asText: null},
@@ -134,6 +131,7 @@ func values() map[string]stored {
 		"record":                    {typ: "pair", value: `row(1, 'x, "y')`},
 		"record of NULL":            {typ: "pair", value: `row(null, null)`},
 		"record with json":          {typ: "papers", value: `row(1, '{"b": 1}', '{}', '{1}')`},
+		"record with null":          {typ: "papers", value: `row(1, 'null', 'null', '{1}')`, asJSONB: "(1,,,{1})", asText: "(1,,,{1})"},
 		"record of records":         {typ: "nested", value: `row(row(1, 'a'), row(2, '{}', '{}', '{1}'), array[row(1, 'z')::pair])`},
 		"record default":            {typ: "pair default row(1, 'x')", value: `row(2, 'y')`},
 		"domain of domain":          {typ: "small", value: `5`},
@@ -224,34 +222,4 @@ select job_id, job_kind, 5, 5, 'e', 'me', row_to_json(q.*)::`+test.job+` from jo
 			requireAgreement(t, pool)
 		})
 	}
-}
-
-// lay makes a queue with a column for each value, and a job of its own that holds
-// the value, and returns the names of those that a letter of the type can hold.
-func lay(t *testing.T, pool *pgxpool.Pool, job string) []string {
-	t.Helper()
-	execute(t, pool, types, `alter table job_dead_letter alter column job type `+job+` using null`)
-	available := column(t, pool, `select name::text from pg_available_extensions`)
-	var names []string
-	for name, v := range values() {
-		if v.asJSONB == "-" && job == "jsonb" || v.extension != "" && !slices.Contains(available, v.extension) {
-			continue
-		}
-		if v.extension != "" {
-			execute(t, pool, `create extension if not exists `+v.extension)
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	var columns []string
-	for i, name := range names {
-		columns = append(columns, fmt.Sprintf("add column c%d %s", i, values()[name].typ))
-	}
-	execute(t, pool, `alter table job_queue `+strings.Join(columns, ", "))
-	batch := &pgx.Batch{}
-	for i, name := range names {
-		batch.Queue(fmt.Sprintf(`insert into job_queue (job_kind, state, c%d) values ($1, 'dead_letter', %s)`, i, values()[name].value), name)
-	}
-	require.NoError(t, pool.SendBatch(t.Context(), batch).Close())
-	return names
 }

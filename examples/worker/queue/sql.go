@@ -1,8 +1,9 @@
 package queue
 
 // fence is the condition on which a job is changed: that it is leased as it was
-// claimed. An owner is new for each claim. The attempts are said beside it, for
-// those who reuse an owner.
+// claimed. The owner must be new for each claim, and Claim makes it so: a redrive
+// sets the attempts to 0, so owner and attempts would repeat with the worker's
+// name. The attempts alone see a reset that left the owner as it was.
 //
 //	$1 job id    uuid
 //	$2 owner     text
