@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // diary logs what a loop meets when it changes, not each time it is met.
@@ -49,7 +51,7 @@ func troubleOf(pass Pass) string {
 	switch {
 	case pass.Err == nil:
 		return pass.Result.Reason
-	case unreachable(pass.Err):
+	case isUnreachable(pass.Err):
 		return unreached
 	case errors.As(pass.Err, &pgErr):
 		return pgErr.Code
@@ -67,7 +69,7 @@ func (d *diary) writeTrouble(ctx context.Context, logger *slog.Logger, pass Pass
 		logger.LogAttrs(ctx, slog.LevelInfo, "reaper passes again")
 	case pass.Err == nil:
 		logger.LogAttrs(ctx, slog.LevelWarn, "reaper refused", slog.String("reason", pass.Result.Reason))
-	case unreachable(pass.Err):
+	case isUnreachable(pass.Err):
 		logger.LogAttrs(ctx, slog.LevelError, "connection lost or database out of reach", slog.Any("err", pass.Err))
 	default:
 		logger.LogAttrs(ctx, slog.LevelError, "pass failed", slog.Any("err", pass.Err))
@@ -109,7 +111,7 @@ func (d *diary) writeFailures(ctx context.Context, logger *slog.Logger, t toll) 
 // about a violated constraint, which names it. Other messages of PostgreSQL's
 // may hold a row's values.
 func reason(f Failure) string {
-	if f.SQLState == "" || class(f.SQLState) == "23" {
+	if f.SQLState == "" || pgtx.Class(f.SQLState) == "23" {
 		return f.Error
 	}
 	return ""

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 var (
@@ -59,6 +61,37 @@ var (
 	// return exactly one receipt for each job.
 	ErrReceipts = errors.New("reaper: mover did not return one receipt for each job")
 )
+
+// settleError is an error that came while jobs were settled, or, from a deferred
+// constraint, at the commit.
+type settleError struct {
+	err      error
+	atCommit bool
+}
+
+func (e *settleError) Error() string { return e.err.Error() }
+func (e *settleError) Unwrap() error { return e.err }
+
+// claimError is an error of the exchange that claims.
+type claimError struct{ err error }
+
+func (e *claimError) Error() string { return fmt.Sprintf("reaper: claim stale leases: %v", e.err) }
+func (e *claimError) Unwrap() error { return e.err }
+
+// blockedError is the error of an apply whose jobs were all to be moved, and none
+// could be.
+type blockedError struct{ err error }
+
+func (e *blockedError) Error() string { return e.err.Error() }
+func (e *blockedError) Unwrap() error { return e.err }
+
+// wrapReadOnly marks the errors that have a sentinel of the library's.
+func wrapReadOnly(err error) error {
+	if pgtx.Code(err) == pgtx.CodeReadOnly {
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return err
+}
 
 func checkLimit(limit int) error {
 	if limit < 1 {

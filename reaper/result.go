@@ -1,6 +1,8 @@
 package reaper
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -35,6 +37,7 @@ type DryRunResult struct {
 	Limit           int       `json:"limit"`
 	Mutation        bool      `json:"mutation"` // always false
 	Jobs            []Job     `json:"jobs"`     // oldest lease first
+	MoveCount       int       `json:"-"`        // how many of the stale leases counted would be moved
 
 	// StaleLeaseCountCapped says that more leases are stale than were counted; see
 	// [Config.CountUpTo].
@@ -65,6 +68,7 @@ type ApplyResult struct {
 	Failures        []Failure `json:"failures"` // nil when there are none
 	Actions         []Action  `json:"actions"`  // oldest lease first
 	Skipped         []Skip    `json:"skipped"`  // jobs of a plan that were left alone; nil when there are none
+	More            bool      `json:"-"`        // the limit was reached: more leases may be stale
 }
 
 // Action is what became of one job.
@@ -83,8 +87,8 @@ type Action struct {
 	Overdue    time.Duration `json:"-"` // by the database's clock; at most 292 years
 }
 
-// Failure is a job that the apply left exactly as it was, because PostgreSQL, or
-// the mover, turned it away.
+// Failure is a job that the apply left exactly as it was, because PostgreSQL or the
+// mover rejected it.
 type Failure struct {
 	JobID    string `json:"job_id"`
 	SQLState string `json:"sqlstate"` // PostgreSQL's error code; empty when it was the mover's word
@@ -99,4 +103,57 @@ type Skip struct {
 
 func refusal(reason string) *ApplyResult {
 	return &ApplyResult{Refused: true, Reason: reason}
+}
+
+// result lists what became of the jobs, in the order of the claim.
+func (a *attempt) result() *ApplyResult {
+	result := &ApplyResult{
+		Actor: a.req.actor, Actions: make([]Action, 0, len(a.jobs)), Skipped: a.skipped, More: a.more != nil,
+	}
+	for _, job := range a.jobs {
+		switch {
+		case job.failure != nil:
+			result.FailedCount++
+			result.Failures = append(result.Failures, *job.failure)
+			continue
+		case job.exhausted:
+			result.DeadLetterCount++
+		default:
+			result.ResetCount++
+		}
+		result.Actions = append(result.Actions, job.action(a.now))
+	}
+	return result
+}
+
+func (job *claimedJob) action(now time.Time) Action {
+	action := Action{
+		Action:     ResetToRetryWaiting,
+		JobID:      job.id,
+		Attempts:   job.bumped,
+		JobKind:    job.kind,
+		LeaseOwner: job.owner,
+		LeaseUntil: time.UnixMicro(job.leaseUntil).UTC(),
+	}
+	action.Overdue = now.Sub(action.LeaseUntil)
+	if job.exhausted {
+		action.Action, action.DeadLetter = MovedToDeadLetter, job.receipt
+		return action
+	}
+	action.BackoffSec, action.ScheduledAt = job.delaySec, job.scheduledAt
+	return action
+}
+
+// logApply writes one record for an apply that changed something.
+func (r *Reaper) logApply(ctx context.Context, result *ApplyResult, took time.Duration) {
+	if len(result.Actions) == 0 {
+		return
+	}
+	r.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "reaped stale leases",
+		slog.String("actor", result.Actor),
+		slog.Int("reset_count", result.ResetCount),
+		slog.Int("dead_letter_count", result.DeadLetterCount),
+		slog.Int("failed_count", result.FailedCount),
+		slog.Duration("took", took),
+	)
 }

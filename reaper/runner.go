@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/internal/loop"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // How long a look and an apply of a loop may take: a connection that died
@@ -86,7 +88,7 @@ func (r *runner) look(ctx context.Context) (row lookRow, err error) {
 		if err != nil {
 			return row, err
 		}
-		defer rollback(ctx, tx)
+		defer pgtx.Rollback(ctx, tx)
 		db = tx
 	}
 	from := pgtype.Timestamptz{Time: r.seen, Valid: !r.seen.IsZero()}
@@ -97,14 +99,14 @@ func (r *runner) look(ctx context.Context) (row lookRow, err error) {
 
 // Reap drains what is stale, from the place that was seen already.
 func (r *runner) Reap(ctx context.Context) (refused bool, err error) {
-	o := order{actor: r.actor, limit: r.cfg.Batch, timeout: applyTimeout}
+	req := request{actor: r.actor, limit: r.cfg.Batch, timeout: applyTimeout}
 	if !r.seen.IsZero() { // a lease that ended at that very instant was not stale yet
-		o.behind.leaseUntil = pgtype.Timestamptz{Time: r.seen.Add(-time.Microsecond), Valid: true}
+		req.after.leaseUntil = pgtype.Timestamptz{Time: r.seen.Add(-time.Microsecond), Valid: true}
 	}
 	var last Pass
 	var failed toll
 	began := time.Now()
-	err = r.drain(ctx, o, func(result *ApplyResult, err error) {
+	err = r.drain(ctx, req, func(result *ApplyResult, err error) {
 		last = Pass{Result: result, Err: err, Took: time.Since(began)}
 		failed.add(result)
 		r.onPass(ctx, last)
@@ -128,7 +130,7 @@ func (r *runner) Settling(ctx context.Context, wait time.Duration) {
 }
 
 // Unreachable tells an error of the connection from others.
-func (*runner) Unreachable(err error) bool { return unreachable(err) }
+func (*runner) Unreachable(err error) bool { return isUnreachable(err) }
 
 // looked reports a look that found nothing new, or an error.
 func (r *runner) looked(ctx context.Context, pass Pass) {
