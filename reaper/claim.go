@@ -23,7 +23,7 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 	batch := a.tx.Batch()
 	a.queueSettings(batch)
 	known := a.r.tables.Load()
-	if known == nil || a.lookFirst || a.r.source == nil || a.r.refused.Load() {
+	if known == nil || a.lookFirst || a.r.source == nil || a.limitsStale() || a.r.refused.Load() {
 		if reason, err = a.look(ctx, batch, known); err != nil || reason != "" {
 			return nil, reason, err
 		}
@@ -32,7 +32,6 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 		a.tables = *known
 	}
 	evaluate := a.queueGates(batch, true)
-	overfull := a.queueOverfull(batch)
 	read := a.queueClaim(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
 		return nil, "", &claimError{err}
@@ -40,23 +39,21 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 	if reason, err = evaluate(ctx); err != nil || reason != "" {
 		return nil, reason, err
 	}
-	if *overfull {
-		return nil, ReasonMaxStaleExceeded, nil
-	}
 	jobs, err = read()
 	return jobs, "", err
 }
 
-// look sends the beginning of the transaction by itself, and reads the gates without
-// a lock: so a gate that stays closed costs no lock, and one that is closed is told
-// before an error of the claim. A source of the caller's own is read here. It also
-// finds out what is known of the tables, if that is not known yet.
+// look sends the beginning of the transaction by itself, and reads without a lock
+// what may refuse the apply: so a gate that stays closed costs no lock, and one that
+// is closed is told before an error of the claim. A source of the caller's own is
+// read here. It also finds out what is known of the tables, if that is not known yet.
 func (a *attempt) look(ctx context.Context, batch *pgx.Batch, known *tables) (reason string, err error) {
 	if known == nil {
 		known = &tables{}
 		a.r.queueTables(batch, known)
 	}
 	evaluate := a.queueGates(batch, false)
+	overfull := a.queueOverfull(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
 		return "", fmt.Errorf("reaper: read gates: %w", err)
 	}
@@ -65,7 +62,10 @@ func (a *attempt) look(ctx context.Context, batch *pgx.Batch, known *tables) (re
 	if a.r.source == nil {
 		evaluate = a.readGates
 	}
-	return evaluate(ctx)
+	if reason, err = evaluate(ctx); err == nil && reason == "" && *overfull {
+		reason = ReasonMaxStaleExceeded
+	}
+	return reason, err
 }
 
 // sqlSettings sets the transaction's own settings. Where statistics know of few
@@ -129,11 +129,15 @@ func (a *attempt) evaluate(values gates.Values) (reason string, err error) {
 	return "", err
 }
 
+// limitsStale reports whether too many stale leases refuse the apply. A plan is what
+// a person looked at.
+func (a *attempt) limitsStale() bool { return a.r.cfg.MaxStale > 0 && a.req.plan == nil }
+
 // queueOverfull queues the question whether too many leases are stale.
 func (a *attempt) queueOverfull(batch *pgx.Batch) *bool {
 	overfull := new(bool)
-	if most := a.r.cfg.MaxStale; most > 0 && a.req.plan == nil {
-		batch.Queue(a.r.sql.overfull, a.r.scope, int64(most)).QueryRow(func(row pgx.Row) error {
+	if a.limitsStale() {
+		batch.Queue(a.r.sql.overfull, a.r.scope, int64(a.r.cfg.MaxStale)).QueryRow(func(row pgx.Row) error {
 			return row.Scan(overfull)
 		})
 	}

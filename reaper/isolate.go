@@ -22,6 +22,7 @@ func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob)
 	}
 	mover := a.groups(a.moveGroup)
 	mover.Again = unbump
+	mover.WritesLater = a.r.letters == nil && a.r.function == nil
 	mover.Blocks = func(err error) bool { return errors.Is(err, deadletter.ErrUnavailable) }
 	if err := mover.Write(ctx, moves); err != nil {
 		return err

@@ -129,9 +129,8 @@ func (t Table) render(s scope, letters pgx.Identifier) (statements, deadletter.Q
 	n.add("reaped", reaped, nil)
 	label, _ := pgtext.Label(t.Columns.Attempts) // its fault is the column's, reported already
 	n.add("attempts_label", label, nil)
-	if letters != nil {
-		n.name("letters", letters)
-	}
+	name, _ := pgtext.Name(letters) // its fault is the mover's to report
+	n.add("letters", name, nil)
 	pairs := s.pairs(n.pairs)
 	in := strings.NewReplacer(pairs...).Replace
 	return statements{

@@ -29,6 +29,9 @@ func (a *attempt) settle(ctx context.Context, jobs []*claimedJob) error {
 		settle = a.settleAll
 	}
 	err := settle(ctx, resets, moves)
+	if errors.Is(err, deadletter.ErrUnavailable) && len(resets) == 0 && (a.more == nil || a.req.claims <= 1) {
+		return &blockedError{err} // there is nothing that could be settled without the mover
+	}
 	var settling *settleError
 	if err == nil || errors.Is(err, ErrOutcomeUnknown) || errors.As(err, &settling) {
 		return err

@@ -1,5 +1,7 @@
 package reaper
 
+import "strings"
+
 // The statements that reset and move jobs. The claim holds the rows' locks; each
 // repeats the condition that it was decided on all the same. {match} finds q, a row
 // of the queue, for u, a job of the parameters.
@@ -62,10 +64,12 @@ returning u.n,
 
 // checked makes sqlReset or sqlClose fail, by a division by zero, unless each job
 // was written once and as it was meant. A commit that travels with it is then not
-// made.
+// made. The statement keeps its name.
 func checked(sql string) string {
-	return `with written as (
-` + sql + `
+	name, body, _ := strings.Cut(sql, "\n")
+	return name + `
+with written as (
+` + body + `
 )
 select w.*
 from (

@@ -12,10 +12,10 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// Statements around the writes of a group. The savepoint is set in an exchange
-// before the writes: a statement that cannot even be prepared aborts the
-// transaction too. It is released and set anew after each group, so that
-// savepoints do not pile up; the last one is left to the end of the transaction.
+// Statements around the writes of a group. The first savepoint is set in an
+// exchange before the writes: a statement that cannot even be prepared aborts the
+// transaction too. The next group releases it and sets it anew, so that savepoints
+// do not pile up; the last one is left to the end of the transaction.
 const (
 	sqlSavepoint = "savepoint lease_reaper"
 	sqlRelease   = "release savepoint lease_reaper"
@@ -60,8 +60,9 @@ type Writer[T comparable] struct {
 	// group is rejected as it is. Optional.
 	Blocks func(err error) bool
 
-	// Constraints says that deferred constraints are checked for each group.
-	Constraints bool
+	// Constraints says that deferred constraints are checked for each group: after
+	// the writes that Queue has queued or, with WritesLater, after its function.
+	Constraints, WritesLater bool
 
 	// ShortLockTimeout is SQL that shortens the waits for locks, after one has
 	// failed. Optional.
@@ -75,6 +76,7 @@ type Writer[T comparable] struct {
 	Blocked error
 
 	wrote    bool // some item was written
+	dirty    bool // something was written since the savepoint
 	timedOut time.Duration
 }
 
@@ -137,11 +139,16 @@ func (w *Writer[T]) try(ctx context.Context, items []T) (cause, err error) {
 	cause = w.send(ctx, items)
 	switch {
 	case cause == nil:
-		w.wrote = true
+		w.wrote, w.dirty = true, true
 		return nil, nil
 	case ctx.Err() != nil || w.Ends(cause):
 		return cause, cause
 	}
+	var unsent pgx.ErrPreprocessingBatch
+	if w.dirty && errors.As(cause, &unsent) {
+		return cause, cause // the savepoint is that of the group before
+	}
+	w.dirty = false
 	undo := sqlUndo
 	switch pgtx.Code(cause) {
 	case pgtx.CodeQueryCanceled:
@@ -157,26 +164,32 @@ func (w *Writer[T]) try(ctx context.Context, items []T) (cause, err error) {
 	return cause, nil
 }
 
-// send writes a group in one exchange, does what the group needs after it, and
-// checks it in another.
+// send writes a group in one exchange, and does what the group needs after it.
 func (w *Writer[T]) send(ctx context.Context, items []T) error {
 	batch := &pgx.Batch{}
+	if w.dirty {
+		batch.Queue(sqlRelease)
+		batch.Queue(sqlSavepoint)
+	}
 	finish := w.Queue(batch, items)
+	if w.Constraints && !w.WritesLater {
+		queueConstraints(batch)
+	}
 	if err := w.Tx.SendBatch(ctx, batch).Close(); err != nil {
 		return err
 	}
-	if err := finish(ctx); err != nil {
+	if err := finish(ctx); err != nil || !w.Constraints || !w.WritesLater {
 		return err
 	}
 	batch = &pgx.Batch{}
-	if w.Constraints {
-		batch.Queue(sqlCheckpoint)
-		batch.Queue(sqlConstraints)
-		batch.Queue(sqlDeferAgain)
-	}
-	batch.Queue(sqlRelease)
-	batch.Queue(sqlSavepoint)
+	queueConstraints(batch)
 	return w.Tx.SendBatch(ctx, batch).Close()
+}
+
+func queueConstraints(batch *pgx.Batch) {
+	batch.Queue(sqlCheckpoint)
+	batch.Queue(sqlConstraints)
+	batch.Queue(sqlDeferAgain)
 }
 
 // reject rejects the items that an error names, and returns the others.

@@ -31,7 +31,8 @@ const (
 
 // insert copies queue rows into the dead-letter table, with the attempts that are
 // given. The empty subquery lends the array of ids the type of the queue's key.
-// The star in q.* makes the row of q, also where a column is called q.
+// The star in q.* makes the row of q, also where a column is called q. Without a
+// maximum, the attempts are it.
 //
 //	$1 for the match
 //	$2 job ids      array of the key's type
@@ -41,7 +42,8 @@ const (
 //	$6 attempts     bigint[]
 const insert = `insert into {letters}
   (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
-select q.{job_id}, {kind}, u.attempts, q.{max_attempts}, $3::text, $4::text,
+select q.{job_id}, {kind}, u.attempts,
+  coalesce(q.{max_attempts}, u.attempts), $3::text, $4::text,
   {document}
 from unnest(
   array_cat(array(select k.{job_id} from {queue} k where false), $2),
@@ -60,7 +62,8 @@ returning job_id::text, dead_letter_id::text`
 //	{kind}            q and the column of kinds, or an empty literal
 //	{attempts_label}  the name of the column of attempts, as a literal
 func Insert(match Match, document Document) string {
-	return "-- deadletter.insert\n" + fill(insert, match, document)
+	return `-- deadletter.insert
+` + fill(insert, match, document)
 }
 
 // InsertStrict is Insert that fails, by a division by zero, unless each job is
