@@ -159,6 +159,8 @@ func TestApplyWithTheLargestBackoff(t *testing.T) {
 
 	require.EqualValues(t, 315360000<<10, result.Actions[0].BackoffSec)
 	require.Greater(t, result.Actions[0].ScheduledAt.Year(), 12000)
+	require.Contains(t, toJSON(t, result), `"scheduled_at":"9999-12-31T23:59:59.999999Z"`)
+	result.Actions[0].ScheduledAt = time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC) // what is read back
 	requireReadsBack(t, result)
 	require.True(t, one[bool](t, pool, `select extract(epoch from scheduled_at - now()) > 322928000000 from job_queue`))
 }

@@ -13,6 +13,10 @@ var (
 	// ErrNilDB is New's error for a DB that is nil, or holds a nil pointer.
 	ErrNilDB = errors.New("reaper: db is nil")
 
+	// ErrNilPart is wrapped by New's error for each of Gates, DeadLetter and Backoff
+	// that is not nil and holds a nil pointer or a nil function.
+	ErrNilPart = errors.New("reaper: nil pointer or function")
+
 	// ErrNegative is wrapped by the error for each setting that is negative.
 	ErrNegative = errors.New("reaper: negative setting")
 
@@ -28,8 +32,17 @@ var (
 	// mapping names for two things at once.
 	ErrAmbiguous = errors.New("reaper: queue: one name for two things")
 
+	// ErrGrace is wrapped by New's error for each grace that is above 0 and below a
+	// microsecond.
+	ErrGrace = errors.New("reaper: grace is below a microsecond")
+
+	// ErrLockTimeout is wrapped by New's error for a LockTimeout that PostgreSQL's
+	// lock_timeout cannot hold.
+	ErrLockTimeout = errors.New("reaper: lock timeout is above 2147483647 ms")
+
 	// ErrKind is wrapped by New's error for each kind that no job can have: one
-	// with a NUL, or that is not UTF-8, or any where the queue has no kinds.
+	// with a NUL, or that is not UTF-8, or any where the queue has no kinds; also
+	// for Kinds that are empty and not nil.
 	ErrKind = errors.New("reaper: invalid kind")
 
 	// ErrPlan is wrapped by the error for a plan that cannot be one.

@@ -30,7 +30,8 @@ const (
 	FinalErrorReaped = "lease_expired_reaped_at_max_attempts"
 )
 
-// DryRunResult shows what an apply would do.
+// DryRunResult shows what an apply would do. Its JSON has each stale lease's end
+// exactly, so that it can be read back as a plan.
 type DryRunResult struct {
 	EvaluatedAt     time.Time `json:"evaluated_at"`      // the transaction's start, by the database's clock
 	StaleLeaseCount int       `json:"stale_lease_count"` // all of them, not only those in Jobs
@@ -49,7 +50,7 @@ type Job struct {
 	JobID          string    `json:"job_id"` // the key in its text form
 	JobKind        string    `json:"job_kind"`
 	LeaseOwner     *string   `json:"lease_owner"`
-	LeaseUntil     time.Time `json:"lease_until"` // may be NegInfinity
+	LeaseUntil     time.Time `json:"lease_until"` // may be NegInfinity or BC, also in JSON
 	Attempts       int       `json:"attempts"`    // as they stand, not bumped
 	MaxAttempts    int       `json:"max_attempts"`
 	OverdueSeconds int64     `json:"overdue_seconds"` // rounded down; the largest int64 for NegInfinity
@@ -71,13 +72,14 @@ type ApplyResult struct {
 	More            bool      `json:"-"`        // the limit was reached: more leases may be stale
 }
 
-// Action is what became of one job.
+// Action is what became of one job. Its ScheduledAt is exact; the JSON, which is
+// RFC 3339, has "9999-12-31T23:59:59.999999Z" for any later time.
 type Action struct {
 	Action      string              `json:"action"` // ResetToRetryWaiting or MovedToDeadLetter
 	JobID       string              `json:"job_id"` // the key in its text form
 	Attempts    int                 `json:"attempts"`
 	BackoffSec  int64               `json:"backoff_sec"`  // of a reset
-	ScheduledAt time.Time           `json:"scheduled_at"` // of a reset, by the database's clock
+	ScheduledAt time.Time           `json:"scheduled_at"` // of a reset, by the database's clock; see the type
 	DeadLetter  *deadletter.Receipt `json:"dead_letter"`  // of a move, else nil
 
 	// For metrics; not in the JSON.
