@@ -35,6 +35,9 @@ func (t Table) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, err
 	return receipts(batch, ids), nil
 }
 
+const sqlIsJSONB = `-- deadletter.is_jsonb
+` + letter.SQLIsJSONB
+
 // letters stores the batch and returns the ids of the dead letters by those of the
 // jobs.
 func (t Table) letters(ctx context.Context, tx pgx.Tx, batch Batch) (map[string]string, error) {
@@ -42,8 +45,16 @@ func (t Table) letters(ctx context.Context, tx pgx.Tx, batch Batch) (map[string]
 	if err != nil {
 		return nil, err
 	}
+	document := letter.JSON
+	var isJSONB bool
+	if err := tx.QueryRow(ctx, sqlIsJSONB, pgtext.Parts(t.name())...).Scan(&isJSONB); err != nil {
+		return nil, err
+	}
+	if isJSONB {
+		document = letter.JSONB
+	}
 	ids := make(map[string]string, len(batch.Jobs))
-	sql := batch.Queue.in(letter.Insert(letter.ByKey, letter.AnyJSON), "{letters}", name)
+	sql := batch.Queue.in(letter.Insert(letter.ByKey, document), "{letters}", name)
 	rows, err := tx.Query(ctx, sql, nil, batch.array(), batch.FinalError, batch.Actor, "{}", batch.attempts())
 	if err != nil {
 		return nil, err
@@ -78,8 +89,13 @@ func (t Table) Validate() error {
 	return err
 }
 
-func (t Table) quoted() (string, error) {
-	return quoted("table", t.Name, "job_dead_letter")
+func (t Table) quoted() (string, error) { return quoted("table", t.name(), "") }
+
+func (t Table) name() pgx.Identifier {
+	if len(t.Name) == 0 {
+		return pgx.Identifier{"job_dead_letter"}
+	}
+	return t.Name
 }
 
 // quoted quotes a configured name, or returns the default when there is none.

@@ -157,10 +157,10 @@ const (
 	maxLockTimeout = math.MaxInt32
 )
 
-// lockTimeoutMillis is LockTimeout as the value of PostgreSQL's lock_timeout. It is
-// never 0, which would be no timeout at all.
-func (c Config) lockTimeoutMillis() string {
-	return strconv.FormatInt(upToMillis(c.LockTimeout), 10)
+// lockTimeoutMillis is a wait as the value of PostgreSQL's lock_timeout. It is never
+// 0, which would be no timeout at all.
+func lockTimeoutMillis(timeout time.Duration) string {
+	return strconv.FormatInt(upToMillis(timeout), 10)
 }
 
 func checkLockTimeout(timeout time.Duration) error {

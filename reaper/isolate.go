@@ -61,7 +61,11 @@ func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	if a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
-	letters := a.queueLetters(batch, a.rows().insert, jobs)
+	sql := a.rows().insert
+	if a.tables.jsonb {
+		sql = a.rows().insertJSONB
+	}
+	letters := a.queueLetters(batch, sql, jobs)
 	closed := newTally(jobs)
 	closed.queue(batch, a.rows().close, a.closeArgs(jobs))
 	return func(context.Context) error {

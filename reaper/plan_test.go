@@ -44,9 +44,10 @@ var planRows = map[string]int{
 	"reaper.close_moved":       planBatch,
 	"reaper.unclosed":          planBatch,
 	"reaper.settings":          0,
-	"reaper.tables":            0,
+	"reaper.is_plain":          0,
+	"reaper.is_jsonb":          0,
 	"deadletter.insert":        planBatch,
-	"deadletter.insert_strict": planBatch,
+	"deadletter.insert_checked": planBatch,
 	"deadletter.call":          0,
 	"gates.read":               4,
 }
@@ -220,7 +221,7 @@ func replay(t *testing.T, pool *pgxpool.Pool, settings string, log []sent, do fu
 func (s sent) readdressed(t *testing.T, db execer) sent {
 	t.Helper()
 	places := map[string][2]int{ // of the ids and the addresses
-		"reaper.reset": {2, 3}, "reaper.close": {2, 3}, "reaper.bump": {1, 2}, "deadletter.insert_strict": {1, 4},
+		"reaper.reset": {2, 3}, "reaper.close": {2, 3}, "reaper.bump": {1, 2}, "deadletter.insert_checked": {1, 4},
 	}
 	at, ok := places[s.name()]
 	if !ok || s.args[at[1]] == "{}" {

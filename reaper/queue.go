@@ -50,10 +50,11 @@ type statements struct {
 
 // rowStatements are those that find rows by their addresses, or by their keys.
 type rowStatements struct {
-	claim, claimPlan                   string
-	reset, bump, close                 string
-	resetChecked, closeChecked         string
-	insert, insertJSONB, insertAnyJSON string // the last two are checked
+	claim, claimPlan                  string
+	reset, bump, close                string
+	resetChecked, closeChecked        string
+	insert, insertJSONB               string // for documents of type json or text, and jsonb
+	insertChecked, insertJSONBChecked string
 }
 
 // withDefaults names all that was left empty.
@@ -155,16 +156,17 @@ func renderRows(pairs []string, address, match string) rowStatements {
 	rows := strings.NewReplacer("{address}", address, "{match}", match).Replace
 	still := letter.Match(match + " and " + still)
 	return rowStatements{
-		claim:         in(rows(sqlClaim)),
-		claimPlan:     in(rows(sqlClaimPlan)),
-		reset:         in(rows(sqlReset)),
-		bump:          in(rows(sqlBump)),
-		close:         in(rows(sqlClose)),
-		resetChecked:  in(checked(rows(sqlReset))),
-		closeChecked:  in(checked(rows(sqlClose))),
-		insert:        in(letter.Insert(still, letter.AnyJSON)),
-		insertJSONB:   in(letter.InsertStrict(still, letter.JSONB)),
-		insertAnyJSON: in(letter.InsertStrict(still, letter.AnyJSON)),
+		claim:              in(rows(sqlClaim)),
+		claimPlan:          in(rows(sqlClaimPlan)),
+		reset:              in(rows(sqlReset)),
+		bump:               in(rows(sqlBump)),
+		close:              in(rows(sqlClose)),
+		resetChecked:       in(checked(rows(sqlReset))),
+		closeChecked:       in(checked(rows(sqlClose))),
+		insert:             in(letter.Insert(still, letter.JSON)),
+		insertJSONB:        in(letter.Insert(still, letter.JSONB)),
+		insertChecked:      in(letter.InsertChecked(still, letter.JSON)),
+		insertJSONBChecked: in(letter.InsertChecked(still, letter.JSONB)),
 	}
 }
 

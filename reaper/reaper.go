@@ -33,6 +33,11 @@ type Reaper struct {
 	refused atomic.Bool            // the last apply was: the next one reads the gates before it claims
 }
 
+// shortLockTimeout is the part of LockTimeout for which the isolating way waits for
+// each further lock, once a wait of the whole length has failed. Otherwise a hundred
+// locked rows would take minutes.
+const shortLockTimeout = 100
+
 // New makes a Reaper. It does no I/O, so a table that does not exist shows at
 // the first call. Its error holds every fault of cfg at once; a nil db is
 // [ErrNilDB].
@@ -53,6 +58,7 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	return &Reaper{
 		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter, queue: queue,
 		source: builtinSource(cfg.Gates), letters: letters, function: function,
-		lockTimeout: "1000", shortLockTimeout: "10",
+		lockTimeout:      lockTimeoutMillis(cfg.LockTimeout),
+		shortLockTimeout: lockTimeoutMillis(cfg.LockTimeout / shortLockTimeout),
 	}, nil
 }

@@ -101,9 +101,9 @@ func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	if a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
-	sql := a.rows().insertAnyJSON
+	sql := a.rows().insertChecked
 	if a.tables.jsonb {
-		sql = a.rows().insertJSONB
+		sql = a.rows().insertJSONBChecked
 	}
 	letters := a.queueLetters(batch, sql, jobs)
 	batch.Queue(a.rows().closeChecked, a.closeArgs(jobs)...).Query(discard)

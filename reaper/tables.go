@@ -1,6 +1,11 @@
 package reaper
 
-import "github.com/jackc/pgx/v5"
+import (
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/letter"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
 
 // tables is what decides how rows are found and letters are stored. It is read from
 // the catalog before the first claim, and again after an error, since the tables may
@@ -11,41 +16,30 @@ type tables struct {
 	jsonb bool // the letters' column job is a jsonb
 }
 
-// sqlTables reads them.
+// sqlIsPlain reads whether the queue is a plain table.
 //
-//	$1 schema of the queue    text, NULL for the search path
-//	$2 queue                  text
-//	$3 schema of the letters  text, NULL for the search path
-//	$4 letters                text
-const sqlTables = `-- reaper.tables
-select
-  exists (
-    select from pg_class c
-    join pg_namespace n on n.oid = c.relnamespace
-    where c.relname = $2::text and c.relkind = 'r'
-      and case when $1::text is null then pg_table_is_visible(c.oid) else n.nspname = $1::text end
-  ),
-  exists (
-    select from pg_class c
-    join pg_namespace n on n.oid = c.relnamespace
-    join pg_attribute a on a.attrelid = c.oid
-    where c.relname = $4::text and a.attname = 'job' and a.atttypid = 'jsonb'::regtype
-      and case when $3::text is null then pg_table_is_visible(c.oid) else n.nspname = $3::text end
-  )`
+//	$1 schema  text, NULL for the search path
+//	$2 queue   text
+const sqlIsPlain = `-- reaper.is_plain
+select exists (
+  select from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  where c.relname = $2::text and c.relkind = 'r'
+    and case when $1::text is null then pg_table_is_visible(c.oid) else n.nspname = $1::text end
+)`
 
+// sqlIsJSONB reads whether the letters' documents are of type jsonb.
+const sqlIsJSONB = `-- reaper.is_jsonb
+` + letter.SQLIsJSONB
+
+// queueTables queues the questions.
 func (r *Reaper) queueTables(batch *pgx.Batch, known *tables) {
-	args := append(schemaAndName(r.cfg.Queue.Name), schemaAndName(r.letters)...)
-	batch.Queue(sqlTables, args...).QueryRow(func(row pgx.Row) error { return row.Scan(&known.plain, &known.jsonb) })
-}
-
-// schemaAndName are the parts of a name, the first NULL for the search path. Both
-// are NULL where there is no table.
-func schemaAndName(name pgx.Identifier) []any {
-	switch len(name) {
-	case 0:
-		return []any{nil, nil}
-	case 1:
-		return []any{nil, name[0]}
+	batch.Queue(sqlIsPlain, pgtext.Parts(r.cfg.Queue.Name)...).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&known.plain)
+	})
+	if r.letters != nil {
+		batch.Queue(sqlIsJSONB, pgtext.Parts(r.letters)...).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&known.jsonb)
+		})
 	}
-	return []any{name[0], name[1]}
 }

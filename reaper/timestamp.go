@@ -17,11 +17,14 @@ func NegInfinity() time.Time { return time.UnixMicro(math.MinInt64).UTC() }
 
 const negInfinity = "-infinity"
 
-// fromServer turns a timestamptz, which the statements never let be NULL or
-// infinity, into a time in UTC.
+// fromServer turns a timestamptz into a time in UTC. Infinity becomes the last time
+// of its kind, as NegInfinity is the first.
 func fromServer(t pgtype.Timestamptz) time.Time {
-	if t.InfinityModifier == pgtype.NegativeInfinity {
+	switch t.InfinityModifier {
+	case pgtype.NegativeInfinity:
 		return NegInfinity()
+	case pgtype.Infinity:
+		return time.UnixMicro(math.MaxInt64).UTC()
 	}
 	return t.Time.UTC()
 }

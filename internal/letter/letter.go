@@ -22,12 +22,23 @@ const (
 	// JSONB is for a column of type jsonb.
 	JSONB Document = `to_jsonb(q.*) || jsonb_build_object({attempts_label}, u.attempts)`
 
-	// AnyJSON is for a column of type jsonb, json or text. In the last two the
-	// values of json columns keep their text, such as numbers beyond the range of
-	// jsonb's and \u0000. It takes about half as long again as JSONB.
-	AnyJSON Document = `(json_populate_record(null::{letters}, json_build_object('job',
-    json_populate_record(q.*, json_build_object({attempts_label}, u.attempts))))).job`
+	// JSON is for a column of type json or text. The values of json columns keep
+	// their text, such as numbers beyond the range of jsonb's and \u0000.
+	JSON Document = `to_json(json_populate_record(q.*, json_build_object({attempts_label}, u.attempts)))`
 )
+
+// SQLIsJSONB is a subquery: whether the column job of a dead-letter table is a jsonb.
+// It reads the catalog alone.
+//
+//	$1 schema  text, NULL for the search path
+//	$2 table   text
+const SQLIsJSONB = `select exists (
+  select from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  join pg_attribute a on a.attrelid = c.oid
+  where c.relname = $2::text and a.attname = 'job' and a.atttypid = 'jsonb'::regtype
+    and case when $1::text is null then pg_table_is_visible(c.oid) else n.nspname = $1::text end
+)`
 
 // insert copies queue rows into the dead-letter table, with the attempts that are
 // given. The empty subquery lends the array of ids the type of the queue's key.
@@ -66,11 +77,11 @@ func Insert(match Match, document Document) string {
 ` + fill(insert, match, document)
 }
 
-// InsertStrict is Insert that fails, by a division by zero, unless each job is
+// InsertChecked is Insert that fails, by a division by zero, unless each job is
 // stored once under its own id. Both lists of ids are sorted, as a comparison of
 // each with each would be quadratic.
-func InsertStrict(match Match, document Document) string {
-	return `-- deadletter.insert_strict
+func InsertChecked(match Match, document Document) string {
+	return `-- deadletter.insert_checked
 with stored as (
 ` + fill(insert, match, document) + `
 )
