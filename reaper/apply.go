@@ -218,11 +218,8 @@ func (a *attempt) retry(ctx context.Context, err error) *attempt {
 	case errors.Is(err, ErrOutcomeUnknown) || ctx.Err() != nil:
 		return nil
 	case pgtx.IsConflict(err) && (a.conflicts < pgtx.MaxConflicts || a.r.nested):
-		if a.r.nested {
-			return nil
-		}
 		next.conflicts++
-		return next
+		return next.unless(a.r.nested)
 	case errors.As(err, &claiming):
 		next.lookFirst = true
 		return next.unless(a.lookFirst || !pgtx.IsServerError(err))

@@ -23,7 +23,7 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 	batch := a.tx.Batch()
 	a.queueSettings(batch)
 	known := a.r.tables.Load()
-	if known == nil || a.lookFirst || a.r.source == nil || a.limitsStale() || a.r.refused.Load() {
+	if a.looksFirst(known) {
 		if reason, err = a.look(ctx, batch, known); err != nil || reason != "" {
 			return nil, reason, err
 		}
@@ -41,6 +41,11 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 	}
 	jobs, err = read()
 	return jobs, "", err
+}
+
+// looksFirst reports whether there is something to read before the claim.
+func (a *attempt) looksFirst(known *tables) bool {
+	return known == nil || a.lookFirst || a.r.source == nil || a.limitsStale() || a.r.refused.Load()
 }
 
 // look sends the beginning of the transaction by itself, and reads without a lock

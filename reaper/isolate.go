@@ -32,7 +32,9 @@ func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob)
 }
 
 // groups writes jobs in groups.
-func (a *attempt) groups(queue func(*pgx.Batch, []*claimedJob) func(context.Context) error) *isolate.Writer[*claimedJob] {
+func (a *attempt) groups(
+	queue func(*pgx.Batch, []*claimedJob) func(context.Context) error,
+) *isolate.Writer[*claimedJob] {
 	w := &isolate.Writer[*claimedJob]{
 		Tx:          a.tx.Tx,
 		Queue:       queue,

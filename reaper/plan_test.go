@@ -31,25 +31,25 @@ const (
 // planRows is how many rows each statement may look at. What sorts jobs of one
 // lease end by their ids reads some dozens ahead.
 var planRows = map[string]int{
-	"reaper.dry_run":           planStale + planBatch + 32,
-	"reaper.dry_run_up_to":     planBatch + 1 + planBatch + 32,
-	"reaper.claim":             planBatch + 32,
-	"reaper.claim_plan":        planBatch,
-	"reaper.drift":             planBatch,
-	"reaper.overfull":          planStale + 1, // the rejected job too
-	"reaper.look":              2,
-	"reaper.reset":             planBatch,
-	"reaper.bump":              planBatch,
-	"reaper.close":             planBatch,
-	"reaper.close_moved":       planBatch,
-	"reaper.unclosed":          planBatch,
-	"reaper.settings":          0,
-	"reaper.is_plain":          0,
-	"reaper.is_jsonb":          0,
-	"deadletter.insert":        planBatch,
+	"reaper.dry_run":            planStale + planBatch + 32,
+	"reaper.dry_run_up_to":      planBatch + 1 + planBatch + 32,
+	"reaper.claim":              planBatch + 32,
+	"reaper.claim_plan":         planBatch,
+	"reaper.drift":              planBatch,
+	"reaper.overfull":           planStale + 1, // the rejected job too
+	"reaper.look":               2,
+	"reaper.reset":              planBatch,
+	"reaper.bump":               planBatch,
+	"reaper.close":              planBatch,
+	"reaper.close_moved":        planBatch,
+	"reaper.unclosed":           planBatch,
+	"reaper.settings":           0,
+	"reaper.is_plain":           0,
+	"reaper.is_jsonb":           0,
+	"deadletter.insert":         planBatch,
 	"deadletter.insert_checked": planBatch,
-	"deadletter.call":          0,
-	"gates.read":               4,
+	"deadletter.call":           0,
+	"gates.read":                4,
 }
 
 // planModes are the settings under which the statements are planned.

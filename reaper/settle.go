@@ -29,7 +29,7 @@ func (a *attempt) settle(ctx context.Context, jobs []*claimedJob) error {
 		settle = a.settleAll
 	}
 	err := settle(ctx, resets, moves)
-	if errors.Is(err, deadletter.ErrUnavailable) && len(resets) == 0 && (a.more == nil || a.req.claims <= 1) {
+	if errors.Is(err, deadletter.ErrUnavailable) && len(resets) == 0 && !a.mayGoOn() {
 		return &blockedError{err} // there is nothing that could be settled without the mover
 	}
 	var settling *settleError
@@ -39,17 +39,20 @@ func (a *attempt) settle(ctx context.Context, jobs []*claimedJob) error {
 	return &settleError{err: err}
 }
 
+// mayGoOn reports whether the attempt may claim another batch after this one.
+func (a *attempt) mayGoOn() bool { return a.more != nil && a.req.claims > 1 }
+
 // settleAll writes everything in one exchange, and commits in it where nothing on
 // the client has a say before the commit: no hook, and no mover but the library's
 // own table. The server then checks that each row is stored as it was written, and
 // does not reach the commit otherwise. Another mover costs two exchanges more.
 func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) error {
-	commit := pgtx.HasConn(a.r.db) && a.r.cfg.OnApply == nil && (len(moves) == 0 || a.r.letters != nil)
+	commit := a.commitsInBatch(moves)
 	batch := &pgx.Batch{}
 	if !commit && !a.r.nested {
 		batch.Queue(sqlAllowSort)
 	}
-	a.queueReset(batch, a.rows().resetChecked, resets, func(job *claimedJob, _ bool) {})
+	a.queueReset(batch, a.rows().resetChecked, resets, func(*claimedJob, bool) {})
 	finish := a.queueMove(batch, moves)
 	if !commit {
 		if err := a.tx.Send(ctx, batch); err != nil {
@@ -68,6 +71,11 @@ func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) er
 		return &settleError{err: fmt.Errorf("reaper: settle jobs: %w", err), atCommit: atCommit}
 	}
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// commitsInBatch reports whether nothing on the client has a say before the commit.
+func (a *attempt) commitsInBatch(moves []*claimedJob) bool {
+	return pgtx.HasConn(a.r.db) && a.r.cfg.OnApply == nil && (len(moves) == 0 || a.r.letters != nil)
 }
 
 // queueReset queues the reset of jobs, and tells of each row that was changed

@@ -27,7 +27,7 @@ func TestTheResultHasTheTimeThatIsStored(t *testing.T) {
 		"a trigger puts it off for good": {beforeUpdate(`new.scheduled_at := 'infinity'`)},
 	}
 	for name, test := range tests {
-		for with, cfg := range map[string]reaper.Config{"": {}, " with a hook": {OnApply: noHook}} {
+		for with, cfg := range map[string]reaper.Config{"": {}, ", with a hook": {OnApply: noHook}} {
 			t.Run(name+with, func(t *testing.T) {
 				t.Parallel()
 				pool := openQueue(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -112,24 +113,29 @@ func (w *Writer[T]) write(ctx context.Context, items []T) (clean bool, err error
 	if cause == nil || err != nil {
 		return cause == nil, err
 	}
+	return false, w.narrow(ctx, items, cause)
+}
+
+// narrow writes those items of a rejected group that can be written.
+func (w *Writer[T]) narrow(ctx context.Context, items []T, cause error) error {
 	var rejected *RejectedError[T]
 	switch {
 	case errors.As(cause, &rejected):
 		rest := w.reject(items, rejected)
 		if len(rest) == len(items) {
-			return false, cause // it names none of these items, and would for ever
+			return cause // it names none of these items, and would for ever
 		}
 		_, err := w.write(ctx, rest)
-		return false, err
+		return err
 	case w.Blocks != nil && w.Blocks(cause):
 		w.block(items, cause)
-		return false, nil
+		return nil
 	case pgtx.MayConcernAll(cause) && !w.wrote:
-		return false, w.sample(ctx, items, cause)
+		return w.sample(ctx, items, cause)
 	case len(items) == 1:
-		return false, w.alone(ctx, items, cause)
+		return w.alone(ctx, items, cause)
 	}
-	return false, w.halve(ctx, items)
+	return w.halve(ctx, items)
 }
 
 // try writes a group. It returns why items of it were rejected, after undoing the
@@ -144,24 +150,28 @@ func (w *Writer[T]) try(ctx context.Context, items []T) (cause, err error) {
 	case ctx.Err() != nil || w.Ends(cause):
 		return cause, cause
 	}
+	if pgtx.Code(cause) == pgtx.CodeQueryCanceled {
+		w.timedOut += time.Since(began)
+	}
+	if w.timedOut > timedOutBudget && len(items) > 1 || !w.undo(ctx, cause) {
+		return cause, cause
+	}
+	return cause, nil
+}
+
+// undo undoes a group, and reports whether it could.
+func (w *Writer[T]) undo(ctx context.Context, cause error) bool {
 	var unsent pgx.ErrPreprocessingBatch
 	if w.dirty && errors.As(cause, &unsent) {
-		return cause, cause // the savepoint is that of the group before
+		return false // the savepoint is that of the group before
 	}
 	w.dirty = false
 	undo := sqlUndo
-	switch pgtx.Code(cause) {
-	case pgtx.CodeQueryCanceled:
-		if w.timedOut += time.Since(began); w.timedOut > timedOutBudget && len(items) > 1 {
-			return cause, cause
-		}
-	case pgtx.CodeLockNotAvailable:
+	if pgtx.Code(cause) == pgtx.CodeLockNotAvailable {
 		undo += "; " + w.ShortLockTimeout
 	}
-	if _, err := w.Tx.Exec(ctx, undo, pgx.QueryExecModeSimpleProtocol); err != nil {
-		return cause, cause // the connection is gone
-	}
-	return cause, nil
+	_, err := w.Tx.Exec(ctx, undo, pgx.QueryExecModeSimpleProtocol)
+	return err == nil
 }
 
 // send writes a group in one exchange, and does what the group needs after it.
@@ -214,8 +224,7 @@ func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) error {
 			return err
 		}
 		if alone == nil {
-			rest := append(items[:i:i], items[i+1:]...)
-			_, err := w.write(ctx, rest)
+			_, err := w.write(ctx, slices.Concat(items[:i], items[i+1:]))
 			return err
 		}
 	}
