@@ -1,11 +1,13 @@
 package reaper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,6 +89,10 @@ type Config struct {
 	// Default 0: all of them.
 	CountUpTo int
 
+	// LockTimeout is how long a statement of the reaper's own transactions waits
+	// for a lock. Default 0: one second.
+	LockTimeout time.Duration
+
 	// OnApply is called inside the transaction of an apply that changed
 	// something, just before the commit: for an audit row, an outbox, a NOTIFY.
 	// An error or a panic in it rolls everything back and becomes the apply's
@@ -117,7 +123,13 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.LockTimeout = cmp.Or(c.LockTimeout, time.Second)
 	return c
+}
+
+// lockTimeoutMillis is LockTimeout as the value of PostgreSQL's lock_timeout.
+func (c Config) lockTimeoutMillis() string {
+	return strconv.FormatInt(max(c.LockTimeout.Milliseconds(), 1), 10)
 }
 
 func (c Config) validate() error {
