@@ -52,6 +52,8 @@ type order struct {
 	plan []Job // nil: the oldest stale leases
 	asks bool  // whether it is crowded
 
+	exclude string // the parameter of sqlNotRejected; "": none
+
 	timeout time.Duration // 0: as long as it takes
 
 	care      care

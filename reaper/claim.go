@@ -70,7 +70,11 @@ func (r *Reaper) queueClaim(batch *pgx.Batch, o order, h *harvest) {
 	if o.asks {
 		batch.Queue(sqlCrowded, r.queue.Table).QueryRow(func(row pgx.Row) error { return row.Scan(&h.crowded) })
 	}
-	batch.Queue(r.sql.claim, r.scope, int64(o.limit), o.behind.leaseUntil, o.behind.id, o.upTo).Query(h.read)
+	sql, arguments := r.sql.claim, []any{r.scope, int64(o.limit), o.behind.leaseUntil, o.behind.id, o.upTo}
+	if o.exclude != "" {
+		sql, arguments = r.sql.claimOthers, append(arguments, o.exclude)
+	}
+	batch.Queue(sql, arguments...).Query(h.read)
 	r.queueOwn(batch, sqlSort)
 }
 

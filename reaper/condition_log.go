@@ -5,103 +5,118 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// diary logs what a loop meets when it changes, not each time it is met.
-type diary struct {
-	trouble  string // what the last pass met; "": nothing
-	looked   bool   // a look met it, so a look that meets none ends it
-	failures string // the jobs that were turned away last
+// conditionLog logs what keeps a loop from reaping when it begins and when it
+// ends, not each time it is met.
+type conditionLog struct {
+	logger    *slog.Logger
+	condition string // of the last pass; "": none
+	pollEnds  bool   // a poll that finds nothing ends it
+	rejected  string // the jobs that were rejected last
 }
 
-// write logs the beginning of trouble and its end. looked says that the pass was
-// no more than a look.
-func (d *diary) write(ctx context.Context, logger *slog.Logger, pass Pass, looked bool) {
+// pass logs the beginning of a condition and its end. polled says that the pass
+// was no more than a poll.
+func (l *conditionLog) pass(ctx context.Context, pass Pass, polled bool) {
 	if ctx.Err() != nil && !errors.Is(pass.Err, ErrOutcomeUnknown) {
-		return // the loop is being ended, and that is no trouble
+		return // the loop is being ended, and that is no condition
 	}
-	if trouble := troubleOf(pass); d.changes(trouble, looked) {
-		d.trouble, d.looked = trouble, looked || trouble == unreached
-		d.writeTrouble(ctx, logger, pass)
+	condition := conditionOf(pass)
+	if condition == l.condition || condition == "" && polled && !l.pollEnds {
+		return
+	}
+	l.condition, l.pollEnds = condition, polled || condition == conditionUnreachable
+	switch {
+	case condition == "":
+		l.logger.LogAttrs(ctx, slog.LevelInfo, "reaper recovered")
+	case pass.Err == nil:
+		l.logger.LogAttrs(ctx, slog.LevelWarn, "reaper refused", slog.String("reason", pass.Result.Reason))
+	case condition == conditionUnreachable:
+		l.logger.LogAttrs(ctx, slog.LevelError, "database unreachable", slog.Any("err", pass.Err))
+	default:
+		l.logger.LogAttrs(ctx, slog.LevelError, "pass failed", slog.Any("err", pass.Err))
 	}
 }
 
-// changes reports whether a pass met something else than the last one. Of what an
-// apply met, a look that finds nothing does not tell whether one would again.
-func (d *diary) changes(trouble string, looked bool) bool {
-	if trouble == "" && looked && !d.looked {
-		return false
-	}
-	return trouble != d.trouble
-}
+// conditionUnreachable is the condition of a connection that broke or could not be
+// made.
+const conditionUnreachable = "unreachable"
 
-// unreached is the trouble of a connection that broke or could not be made.
-const unreached = "unreached"
-
-// troubleOf names what a pass met, apart from details that differ each time.
-func troubleOf(pass Pass) string {
+// conditionOf tells conditions apart: by the reason of a refusal, the SQLSTATE, or
+// the type of what an error was at first.
+func conditionOf(pass Pass) string {
 	var pgErr *pgconn.PgError
 	switch {
 	case pass.Err == nil:
 		return pass.Result.Reason
 	case unreachable(pass.Err):
-		return unreached
+		return conditionUnreachable
 	case errors.As(pass.Err, &pgErr):
 		return pgErr.Code
 	}
-	return figures().ReplaceAllString(pass.Err.Error(), "#")
+	return fmt.Sprintf("%T", rootOf(pass.Err))
 }
 
-// figures matches what may differ each time in the text of one error: numbers,
-// and the keys made of them.
-var figures = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\da-fA-F-]*\d[\da-fA-F-]*`) })
-
-func (d *diary) writeTrouble(ctx context.Context, logger *slog.Logger, pass Pass) {
-	switch {
-	case d.trouble == "":
-		logger.LogAttrs(ctx, slog.LevelInfo, "reaper passes again")
-	case pass.Err == nil:
-		logger.LogAttrs(ctx, slog.LevelWarn, "reaper refused", slog.String("reason", pass.Result.Reason))
-	case unreachable(pass.Err):
-		logger.LogAttrs(ctx, slog.LevelError, "connection lost or database out of reach", slog.Any("err", pass.Err))
-	default:
-		logger.LogAttrs(ctx, slog.LevelError, "pass failed", slog.Any("err", pass.Err))
+// rootOf returns what an error was before it was wrapped; of several, the last.
+func rootOf(err error) error {
+	for {
+		switch wrapper := err.(type) { //nolint:errorlint // it goes from one wrapper to the next
+		case interface{ Unwrap() error }:
+			if wrapper.Unwrap() == nil {
+				return err
+			}
+			err = wrapper.Unwrap()
+		case interface{ Unwrap() []error }:
+			several := wrapper.Unwrap()
+			if len(several) == 0 {
+				return err
+			}
+			err = several[len(several)-1]
+		default:
+			return err
+		}
 	}
 }
 
-// toll is how many jobs a drain had turned away, and the first of them.
-type toll struct {
+// writable says that a write has worked. So a poll that finds nothing ends what an
+// apply met; else only an apply would tell.
+func (l *conditionLog) writable() { l.pollEnds = true }
+
+// settling logs why nothing is reaped for a while.
+func (l *conditionLog) settling(ctx context.Context, wait time.Duration) {
+	l.logger.LogAttrs(ctx, slog.LevelInfo, "waiting for workers to renew leases", slog.Duration("wait", wait))
+}
+
+// rejections are how many jobs a drain had rejected that were not before, and the
+// first of them.
+type rejections struct {
 	count int
 	first Failure
 }
 
-func (t *toll) add(result *ApplyResult) {
-	if result == nil || result.FailedCount == 0 {
-		return
+func (r *rejections) add(failures []Failure) {
+	if r.count == 0 && len(failures) > 0 {
+		r.first = failures[0]
 	}
-	if t.count == 0 {
-		t.first = result.Failures[0]
-	}
-	t.count += result.FailedCount
+	r.count += len(failures)
 }
 
-// writeFailures logs how many jobs were turned away, and the first of them.
-func (d *diary) writeFailures(ctx context.Context, logger *slog.Logger, t toll) {
-	failures := fmt.Sprint(t.count, t.first.JobID, t.first.SQLState)
-	if t.count == 0 || failures == d.failures {
+// rejections logs how many jobs were rejected, and the first of them.
+func (l *conditionLog) rejections(ctx context.Context, r rejections) {
+	rejected := fmt.Sprint(r.count, r.first.JobID, r.first.SQLState)
+	if r.count == 0 || rejected == l.rejected {
 		return
 	}
-	d.failures = failures
-	logger.LogAttrs(ctx, slog.LevelWarn, "jobs turned away",
-		slog.Int("failed_count", t.count),
-		slog.String("job_id", t.first.JobID),
-		slog.String("sqlstate", t.first.SQLState),
-		slog.String("reason", reason(t.first)),
+	l.rejected = rejected
+	l.logger.LogAttrs(ctx, slog.LevelWarn, "jobs rejected",
+		slog.Int("failed_count", r.count),
+		slog.String("job_id", r.first.JobID),
+		slog.String("sqlstate", r.first.SQLState),
+		slog.String("reason", reason(r.first)),
 	)
 }
 
@@ -113,9 +128,4 @@ func reason(f Failure) string {
 		return f.Error
 	}
 	return ""
-}
-
-func (d *diary) settling(ctx context.Context, logger *slog.Logger, wait time.Duration) {
-	logger.LogAttrs(ctx, slog.LevelInfo, "settling: workers may renew before leases are reaped",
-		slog.Duration("wait", wait))
 }

@@ -40,8 +40,9 @@ type States struct {
 
 // statements are the SQL texts with the queue's names in them.
 type statements struct {
-	dryRun, dryRunUpTo, overfull, look string
+	dryRun, dryRunUpTo, overfull, poll string
 	claim, claimPlan, drift            string
+	claimOthers, tryWrite              string // for Run
 	reset, bump                        string
 	close, closeStrict, unclosed       string
 	serves, lost, leased               string // for Verify
@@ -126,7 +127,9 @@ func (t Table) render(s scope) (statements, deadletter.Queue, error) {
 		claimPlan:   in(sqlClaimPlan),
 		drift:       in(sqlDrift),
 		overfull:    in(sqlOverfull),
-		look:        in(sqlLook),
+		poll:        in(sqlPoll),
+		claimOthers: in(sqlClaimOthers),
+		tryWrite:    in(sqlTryWrite),
 		reset:       in(sqlReset),
 		bump:        in(sqlBump),
 		close:       in(sqlClose),
