@@ -24,27 +24,64 @@ var errTooLong = errors.New("reaper: the apply took too long")
 func faultOf(err error) loop.Fault {
 	var pgErr *pgconn.PgError
 	var source *sourceError
+	var rejected *allRejectedError
 	switch {
 	case errors.Is(err, errTooLong):
 		return loop.TimedOut
 	case unreachable(err):
 		return loop.Outage
-	case errors.As(err, &source) || !errors.As(err, &pgErr):
+	case errors.As(err, &source):
 		return loop.Other
-	case pgErr.Code == lockNotAvailable:
-		return loop.Locked
-	case pgErr.Code == queryCanceled:
+	case errors.As(err, &rejected):
+		return faultOfState(rejected.failure.SQLState)
+	case errors.As(err, &pgErr):
+		return faultOfState(pgErr.Code)
+	}
+	return loop.Other
+}
+
+// faultOfState tells what an SQLSTATE says of the database. No worker can write to
+// the queue either when it is read-only, lacks disk or memory, or has I/O errors,
+// or, maybe, when somebody's lock was in the way.
+func faultOfState(sqlState string) loop.Fault {
+	switch {
+	case sqlState == queryCanceled:
 		return loop.TimedOut
-	case keepsWorkersOut(pgErr.Code):
+	case sqlState == readOnly, sqlState == lockNotAvailable, class(sqlState) == "53", class(sqlState) == "58":
 		return loop.Outage
 	}
 	return loop.Other
 }
 
-// keepsWorkersOut reports whether no worker can write to the queue either: the
-// database is read-only, or lacks disk or memory, or an I/O error came.
-func keepsWorkersOut(sqlState string) bool {
-	return sqlState == readOnly || class(sqlState) == "53" || class(sqlState) == "58"
+// allRejected finds out whether a drain settled no job at all, and some were
+// rejected for what may be no row's fault: for such a reason a trigger can reject
+// one row, but then others go through.
+type allRejected struct {
+	settled bool
+	failure *Failure
+}
+
+func (a *allRejected) add(result *ApplyResult) {
+	a.settled = a.settled || len(result.Actions) > 0
+	for i := range result.Failures {
+		if a.failure == nil && faultOfState(result.Failures[i].SQLState) != loop.Other {
+			a.failure = &result.Failures[i]
+		}
+	}
+}
+
+func (a *allRejected) err() error {
+	if a.settled || a.failure == nil {
+		return nil
+	}
+	return &allRejectedError{*a.failure}
+}
+
+// allRejectedError is the error of a drain in which no job went through.
+type allRejectedError struct{ failure Failure }
+
+func (e *allRejectedError) Error() string {
+	return "reaper: no job went through: SQLSTATE " + e.failure.SQLState
 }
 
 // unreachable tells an error of the connection from one of the server's, of the

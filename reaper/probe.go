@@ -7,12 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// sqlTryWrite locks the oldest lease that nobody else has locked and writes it as
-// it is. It is rolled back. The server checks that the queue takes writes, and
-// waits for the table's lock, also when there is no such row; then it does not find
-// out whether there is room on the disk, but no lease is at stake either. A trigger
-// that fires only where a value differs is not called. Served by
-// job_queue_lease_until_idx and the queue's key.
+// sqlTryWrite locks, of the leases that nobody else has locked, the one that ends
+// last, which is most likely a living worker's, and writes it as it is. It is
+// rolled back. The server checks that the queue takes writes, and waits for the
+// table's lock, also when there is no such row; then it does not find out whether
+// there is room on the disk, but no lease is at stake either. A trigger that fires
+// only where a value differs is not called. Served by job_queue_lease_until_idx and
+// the queue's key.
 const sqlTryWrite = `-- reaper.try_write
 update {queue} q
 set {state} = q.{state},
@@ -22,7 +23,8 @@ where q.{job_id} = (
   from {queue} q
   where q.{state} = {leased}
     and ` + keyed + `
-  order by q.{lease_until}
+    and q.{lease_until} < 'infinity'
+  order by q.{lease_until} desc
   limit 1
   for update of q skip locked
 )`

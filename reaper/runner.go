@@ -110,6 +110,7 @@ func (r *runner) Reap(ctx context.Context, batch int) (refused bool, err error) 
 func (r *runner) drain(ctx context.Context, o order) (*ApplyResult, error) {
 	var last Pass
 	var fresh rejections
+	var all allRejected
 	began := time.Now()
 	_ = r.reaper.drain(ctx, o, func(result *ApplyResult, err error) {
 		last = Pass{Result: result, Err: err, Took: time.Since(began)}
@@ -118,13 +119,17 @@ func (r *runner) drain(ctx context.Context, o order) (*ApplyResult, error) {
 		}
 		if result != nil {
 			fresh.add(r.rejected.add(result.Failures, r.polled.now, r.polledAt))
+			all.add(result)
 		}
 		r.callOnPass(ctx, last)
 		began = time.Now()
 	})
 	r.log.pass(ctx, last, false)
 	r.log.rejections(ctx, fresh)
-	return last.Result, last.Err
+	if last.Err == nil {
+		return last.Result, all.err()
+	}
+	return nil, last.Err
 }
 
 // TryWrite tries what a worker does when it renews.

@@ -39,12 +39,8 @@ const (
 	// Other says nothing of it.
 	Other Fault = iota
 
-	// Outage says that no worker could renew its lease either.
+	// Outage says that workers may have been unable to renew their leases too.
 	Outage
-
-	// Locked says that somebody's lock was in the way. A poll's is one that keeps
-	// the workers out too. Of a failed apply only a write can tell.
-	Locked
 
 	// TimedOut says that it took too long. No worker waits longer than a poll
 	// does; an apply may have had too much to do.
@@ -142,7 +138,7 @@ func (l *loop) reap(ctx context.Context) (wait time.Duration, ok bool) {
 	refused, err := l.work.Reap(ctx, l.batch)
 	switch {
 	case err != nil:
-		return l.failed(ctx, l.work.Fault(err)), false
+		return l.failed(l.work.Fault(err)), false
 	case refused:
 		l.failures = 0
 		return l.idle(), false
@@ -153,7 +149,7 @@ func (l *loop) reap(ctx context.Context) (wait time.Duration, ok bool) {
 
 // failed returns the wait after an apply that failed. One that took too long is
 // made again soon as long as its batch can be smaller.
-func (l *loop) failed(ctx context.Context, fault Fault) time.Duration {
+func (l *loop) failed(fault Fault) time.Duration {
 	switch fault {
 	case TimedOut:
 		if l.batch > 1 {
@@ -162,9 +158,6 @@ func (l *loop) failed(ctx context.Context, fault Fault) time.Duration {
 		}
 	case Outage:
 		l.outage, l.blocked = true, true
-	case Locked: // asked at once, as the workers may come through later
-		l.blocked = !l.writes(ctx)
-		l.outage = l.outage || l.blocked
 	case Other:
 	}
 	return l.retry()

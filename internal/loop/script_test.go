@@ -16,7 +16,6 @@ import (
 var (
 	errServer = errors.New("the server's error")
 	errDown   = errors.New("unreachable")
-	errLocked = errors.New("locked")
 	errSlow   = errors.New("it took too long")
 )
 
@@ -98,7 +97,7 @@ func (s *script) TryWrite(context.Context) error {
 func (s *script) Settling(context.Context, time.Duration) { s.note("settle") }
 
 func (*script) Fault(err error) loop.Fault {
-	return map[error]loop.Fault{errDown: loop.Outage, errLocked: loop.Locked, errSlow: loop.TimedOut}[err]
+	return map[error]loop.Fault{errDown: loop.Outage, errSlow: loop.TimedOut}[err]
 }
 
 // play runs a script for a while and returns what was done.

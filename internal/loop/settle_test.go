@@ -32,28 +32,16 @@ func TestALoopSettlesAfterAnOutage(t *testing.T) {
 			[]string{"poll", "reap", "write", "poll", "settle", "poll", "reap"},
 		},
 		"reads work before writes do": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errDown, errSlow, errLocked, nil}},
+			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errDown, errSlow, errDown, nil}},
 			[]string{"poll", "reap", "write", "write", "write", "write", "poll", "settle", "poll", "reap"},
 		},
 		"the server took the write and rejected it": {
 			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errServer}},
 			[]string{"poll", "reap", "write", "poll", "settle", "poll", "reap"},
 		},
-		"a poll waited for a lock": {
-			script{polls: []poll{{err: errLocked}, {sight: stale()}}},
-			[]string{"poll", "poll", "settle", "poll", "reap"},
-		},
 		"a poll took too long": {
 			script{polls: []poll{{err: errSlow}, {sight: stale()}}},
 			[]string{"poll", "poll", "settle", "poll", "reap"},
-		},
-		"a reap waited for a lock that keeps workers out": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errLocked}, {}}, writes: []error{errLocked, nil}},
-			[]string{"poll", "reap", "write", "write", "poll", "settle", "poll", "reap"},
-		},
-		"a reap waited for a lock of another kind": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errLocked}, {}}},
-			[]string{"poll", "reap", "write", "poll", "reap"},
 		},
 		"a reap took too long": {
 			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errSlow}, {}}},
