@@ -30,12 +30,12 @@ func (r *Reaper) poll(ctx context.Context, from time.Time) (row pollRow, err err
 	cursor := pgtype.Timestamptz{Time: from, Valid: !from.IsZero()}
 	options := readCommitted
 	options.AccessMode = pgx.ReadOnly
-	err = r.exchange(ctx, options, "commit", func(batch *pgx.Batch) {
-		batch.Queue(r.sql.poll, r.scope, cursor).QueryRow(func(found pgx.Row) error {
-			return found.Scan(&row.stale, &row.dueMicros, &row.staleBefore, &row.now,
-				&row.startedAt, &row.uptimeMicros, &row.standby)
-		})
+	statement := &pgx.QueuedQuery{SQL: r.sql.poll, Arguments: []any{r.scope, cursor}}
+	statement.QueryRow(func(found pgx.Row) error {
+		return found.Scan(&row.stale, &row.dueMicros, &row.staleBefore, &row.now,
+			&row.startedAt, &row.uptimeMicros, &row.standby)
 	})
+	err = r.exchange(ctx, options, "commit", statement)
 	return row, err
 }
 
@@ -44,46 +44,77 @@ func (r *Reaper) poll(ctx context.Context, from time.Time) (row pollRow, err err
 //	$1 milliseconds  text
 const sqlLockTimeout = `select set_config('lock_timeout', $1, true)`
 
-// exchange runs a batch in a transaction that ends with it. Where the DB is a pool
-// or a connection that is one exchange; any other one begins a transaction in its
-// own way, which is rolled back.
-func (r *Reaper) exchange(ctx context.Context, options pgx.TxOptions, end string, queue func(*pgx.Batch)) error {
+// exchange runs one statement in a transaction that it ends, in one exchange. No
+// statement of it waits for a lock for longer than LockTimeout.
+//
+// pgx prepares a statement before it sends a batch, and to prepare it the server
+// waits for a lock on the table, before it was told how long. So where a connection
+// has not prepared the statement, and where there is only a DB that begins in its
+// own way, the exchange is made in steps.
+func (r *Reaper) exchange(ctx context.Context, options pgx.TxOptions, end string, statement *pgx.QueuedQuery) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	batch := &pgx.Batch{}
-	sender := r.batchSender()
-	if sender == nil {
+	conn, release, err := r.ownConn(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if conn == nil {
 		tx, err := r.beginTx(ctx, options)
 		if err != nil {
 			return err
 		}
-		defer rollback(ctx, tx)
-		batch.Queue(sqlLockTimeout, r.cfg.lockTimeoutMillis())
-		queue(batch)
-		return tx.SendBatch(ctx, batch).Close()
+		return r.stepwise(ctx, tx, statement)
 	}
+	prepared := conn.PgConn().CustomData()
+	if prepared[statement.SQL] != nil {
+		delete(prepared, statement.SQL) // pgx forgets it after an error
+		err = r.atOnce(ctx, conn, options, end, statement)
+	} else {
+		var tx pgx.Tx
+		if tx, err = conn.BeginTx(ctx, options); err == nil {
+			err = r.stepwise(ctx, tx, statement)
+		}
+	}
+	if err == nil {
+		prepared[statement.SQL] = true
+	}
+	return err
+}
+
+// atOnce runs a transaction in one exchange.
+func (r *Reaper) atOnce(ctx context.Context, conn *pgx.Conn, options pgx.TxOptions, end string, statement *pgx.QueuedQuery) error {
+	batch := &pgx.Batch{}
 	batch.BeginTx(options)
 	batch.Queue(sqlLockTimeout, r.cfg.lockTimeoutMillis())
-	queue(batch)
+	batch.QueuedQueries = append(batch.QueuedQueries, statement)
 	batch.Queue(end)
-	results := sender.SendBatch(ctx, batch)
-	defer rollback(ctx, results.Tx()) // which gives the pool its connection back
+	results := conn.SendBatch(ctx, batch)
+	defer rollback(ctx, results.Tx())
 	return results.Close()
 }
 
-// batchSender is a pool or a connection.
-type batchSender interface {
-	SendBatch(ctx context.Context, batch *pgx.Batch) pgx.BatchResults
+// stepwise sets the lock timeout, runs the statement and rolls back.
+func (r *Reaper) stepwise(ctx context.Context, tx pgx.Tx, statement *pgx.QueuedQuery) error {
+	defer rollback(ctx, tx)
+	if _, err := tx.Exec(ctx, sqlLockTimeout, r.cfg.lockTimeoutMillis()); err != nil {
+		return err
+	}
+	return tx.SendBatch(ctx, &pgx.Batch{QueuedQueries: []*pgx.QueuedQuery{statement}}).Close()
 }
 
-// batchSender returns the DB if it sends a batch as pgx does. A type that embeds a
-// pool may begin in its own way.
-func (r *Reaper) batchSender() batchSender {
+// ownConn returns a connection and what gives it back, or none if the DB is neither
+// a pool nor a connection. A type that embeds a pool may begin in its own way.
+func (r *Reaper) ownConn(ctx context.Context) (*pgx.Conn, func(), error) {
 	switch db := r.db.(type) {
-	case *pgxpool.Pool:
-		return db
 	case *pgx.Conn:
-		return db
+		return db, func() {}, nil
+	case *pgxpool.Pool:
+		conn, err := db.Acquire(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return conn.Conn(), conn.Release, nil
 	}
-	return nil
+	return nil, func() {}, nil
 }

@@ -33,7 +33,7 @@ where q.{job_id} = (
 // rolls that back. It waits for a lock for LockTimeout at most. It does not read
 // the gates, since it changes nothing.
 func (r *Reaper) tryWrite(ctx context.Context) error {
-	err := r.exchange(ctx, readCommitted, "rollback", func(batch *pgx.Batch) { batch.Queue(r.sql.tryWrite) })
+	err := r.exchange(ctx, readCommitted, "rollback", &pgx.QueuedQuery{SQL: r.sql.tryWrite})
 	if err != nil {
 		return fmt.Errorf("reaper: try to write: %w", typed(err))
 	}
