@@ -90,7 +90,7 @@ func TestConditionsAreToldApart(t *testing.T) {
 	require.Equal(t, failed(errors.New("request 1")), failed(errors.New("request 2")))
 	require.Equal(t, failed(serverError("42P01")), failed(typed(serverError("42P01"))))
 	require.NotEqual(t, failed(serverError("42P01")), failed(serverError("42501")))
-	require.NotEqual(t, failed(&hookError{errors.New("no")}), failed(&hookError{context.Canceled}))
+	require.NotEqual(t, failed(&hookError{errors.New("no")}), failed(&hookError{context.DeadlineExceeded}))
 	require.Equal(t, "unreachable", failed(io.EOF))
 	require.Equal(t, "closed", conditionOf(Pass{Result: refusal("closed")}))
 	require.Empty(t, conditionOf(Pass{Result: &ApplyResult{}}))

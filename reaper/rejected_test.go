@@ -49,13 +49,13 @@ func TestRunTriesRejectedJobsAfterLongerAndLongerWaits(t *testing.T) {
 // not compare each row with each of them.
 func TestAClaimLeavesOutRejectedJobsByTheIndex(t *testing.T) {
 	t.Parallel()
-	const rejected, others, batch = 3000, 3000, 100
+	const rejected, others, batch = 300, 300, 100
 	pool := openQueue(t)
 	exec(t, pool, poison["check"].sql+`; analyze job_queue`)
 	stale(t, pool, "check", rejected, 0, 5)
 	traced, recorder := recording(t, pool)
 	run(t, newReaper(t, traced, reaper.Config{}), reaper.RunConfig{
-		Batch: batch, Interval: 300 * time.Millisecond, MinInterval: time.Millisecond, Settle: 1,
+		Batch: batch, Interval: time.Second, MinInterval: time.Millisecond, Settle: 1,
 	})
 	s := excludingClaim(t, recorder)
 	stale(t, pool, "other", others, 0, 5)
