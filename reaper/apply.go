@@ -65,6 +65,8 @@ type request struct {
 	after  cursor // where it begins
 	plan   []Job  // nil: the oldest stale leases
 
+	exclude string // the parameter of sqlNotRejected; "": none
+
 	timeout time.Duration // 0: as long as it takes
 }
 

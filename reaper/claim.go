@@ -20,27 +20,27 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 	if a.tx, err = pgtx.Open(ctx, a.r.db); err != nil {
 		return nil, "", fmt.Errorf("reaper: begin: %w", err)
 	}
-	batch := a.tx.Batch()
-	a.queueSettings(batch)
-	known := a.r.tables.Load()
-	if a.looksFirst(known) {
-		if reason, err = a.look(ctx, batch, known); err != nil || reason != "" {
-			return nil, reason, err
-		}
-		batch = a.tx.Batch()
+	a.tx.Setting(func(batch *pgx.Batch) { batch.Queue(sqlSettings, a.r.lockTimeout).Query(discard) })
+	if known := a.r.tables.Load(); a.looksFirst(known) {
+		reason, err = a.look(ctx, known)
 	} else {
 		a.tables = *known
+		err = a.tx.BeginUnprepared(ctx, a.rows().claim)
 	}
+	if err != nil || reason != "" {
+		return nil, reason, err
+	}
+	batch := a.tx.Batch()
 	evaluate := a.queueGates(batch, true)
 	read := a.queueClaim(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
 		return nil, "", &claimError{err}
 	}
-	if reason, err = evaluate(ctx); err != nil || reason != "" {
-		return nil, reason, err
+	a.tx.Prepared(a.rows().claim)
+	if reason, err = evaluate(ctx); err == nil && reason == "" {
+		jobs, err = read()
 	}
-	jobs, err = read()
-	return jobs, "", err
+	return jobs, reason, err
 }
 
 // looksFirst reports whether there is something to read before the claim.
@@ -52,7 +52,11 @@ func (a *attempt) looksFirst(known *tables) bool {
 // what may refuse the apply: so a gate that stays closed costs no lock, and one that
 // is closed is told before an error of the claim. A source of the caller's own is
 // read here. It also finds out what is known of the tables, if that is not known yet.
-func (a *attempt) look(ctx context.Context, batch *pgx.Batch, known *tables) (reason string, err error) {
+func (a *attempt) look(ctx context.Context, known *tables) (reason string, err error) {
+	if err := a.tx.BeginUnprepared(ctx, sqlIsPlain); err != nil {
+		return "", fmt.Errorf("reaper: begin: %w", err)
+	}
+	batch := a.tx.Batch()
 	if known == nil {
 		known = &tables{}
 		a.r.queueTables(batch, known)
@@ -62,6 +66,7 @@ func (a *attempt) look(ctx context.Context, batch *pgx.Batch, known *tables) (re
 	if err := a.tx.Send(ctx, batch); err != nil {
 		return "", fmt.Errorf("reaper: read gates: %w", err)
 	}
+	a.tx.Prepared(sqlIsPlain)
 	a.tables = *known
 	a.r.tables.Store(known)
 	if a.r.source == nil {
@@ -85,13 +90,6 @@ select set_config('lock_timeout', $1, true), set_config('enable_sort', 'off', tr
 
 // sqlAllowSort ends what sqlSettings says of sorts, for code of the caller's.
 const sqlAllowSort = "set local enable_sort to default"
-
-// queueSettings queues the settings. A caller's transaction keeps the caller's.
-func (a *attempt) queueSettings(batch *pgx.Batch) {
-	if !a.r.nested {
-		batch.Queue(sqlSettings, a.r.lockTimeout).Query(discard)
-	}
-}
 
 // queueGates queues the reading of the gates. The function it returns gives the
 // reason for a refusal once the batch was answered.
@@ -171,8 +169,11 @@ func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 	if a.req.plan != nil {
 		a.queuePlan(batch, scan, &rows)
 	} else {
-		after := a.req.after
-		batch.Queue(a.rows().claim, a.r.scope, int64(a.req.limit), after.leaseUntil, after.id).Query(scan)
+		sql, args := a.rows().claim, []any{a.r.scope, int64(a.req.limit), a.req.after.leaseUntil, a.req.after.id}
+		if a.req.exclude != "" {
+			sql, args = a.rows().claimOthers, append(args, a.req.exclude)
+		}
+		batch.Queue(sql, args...).Query(scan)
 	}
 	return func() ([]*claimedJob, error) {
 		jobs := make([]*claimedJob, len(rows))

@@ -37,7 +37,7 @@ var planRows = map[string]int{
 	"reaper.claim_plan":         planBatch,
 	"reaper.drift":              planBatch,
 	"reaper.overfull":           planStale + 1, // the rejected job too
-	"reaper.look":               2,
+	"reaper.poll":               2,
 	"reaper.reset":              planBatch,
 	"reaper.bump":               planBatch,
 	"reaper.close":              planBatch,
@@ -191,7 +191,7 @@ func recordLooks(t *testing.T, pool *pgxpool.Pool, recorder *recorder) {
 	stop := run(t, newReaper(t, pool, reaper.Config{Gates: gates.Static{}}), cfg)
 	require.True(t, (<-passes).Result.Refused)
 	stop()
-	look := recorder.named("reaper.look")[0]
+	look := recorder.named("reaper.poll")[0]
 	recorder.keep(look.sql, []any{look.args[0], pgtype.Timestamptz{Time: time.Now(), Valid: true}})
 }
 
@@ -210,7 +210,7 @@ func replay(t *testing.T, pool *pgxpool.Pool, settings string, log []sent, do fu
 		case s.sql == "commit":
 			exec(t, conn, `rollback`)
 		case s.name() == "":
-			exec(t, conn, s.sql)
+			exec(t, conn, s.sql, s.args...)
 		default:
 			do(conn, s.readdressed(t, conn))
 		}

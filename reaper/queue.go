@@ -41,8 +41,9 @@ type States struct {
 
 // statements are the SQL texts with the queue's names in them.
 type statements struct {
-	dryRun, dryRunUpTo, overfull, look string
+	dryRun, dryRunUpTo, overfull, poll string
 	drift, closeMoved, unclosed        string
+	tryWrite                           string // for Run
 	serves, lost, leased               string // for Verify
 
 	byAddress, byKey rowStatements
@@ -50,7 +51,7 @@ type statements struct {
 
 // rowStatements are those that find rows by their addresses, or by their keys.
 type rowStatements struct {
-	claim, claimPlan                  string
+	claim, claimOthers, claimPlan     string
 	reset, bump, close                string
 	resetChecked, closeChecked        string
 	insert, insertJSONB               string // for documents of type json or text, and jsonb
@@ -139,7 +140,8 @@ func (t Table) render(s scope, letters pgx.Identifier) (statements, deadletter.Q
 		dryRunUpTo: in(sqlDryRunUpTo),
 		drift:      in(sqlDrift),
 		overfull:   in(sqlOverfull),
-		look:       in(sqlLook),
+		poll:       in(sqlPoll),
+		tryWrite:   in(sqlTryWrite),
 		closeMoved: in(sqlCloseMoved),
 		unclosed:   in(sqlUnclosed),
 		serves:     in(sqlServes),
@@ -157,6 +159,7 @@ func renderRows(pairs []string, address, match string) rowStatements {
 	still := letter.Match(match + " and " + still)
 	return rowStatements{
 		claim:              in(rows(sqlClaim)),
+		claimOthers:        in(rows(sqlClaimOthers)),
 		claimPlan:          in(rows(sqlClaimPlan)),
 		reset:              in(rows(sqlReset)),
 		bump:               in(rows(sqlBump)),

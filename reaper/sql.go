@@ -138,14 +138,15 @@ from (
   limit least($2::bigint, 9223372036854775806) + 1
 ) s`
 
-// sqlLook reads what a loop needs to know before it reaps or sleeps: whether a
-// lease is stale, from a place on; how many microseconds are left until the next
+// sqlPoll reads what a loop needs to know before it reaps or sleeps: whether a
+// lease is stale, from a cursor on; how many microseconds are left until the next
 // one is; the end up to which leases of every kind are stale now, which is the
-// next place; and when the server started. Served by job_queue_lease_until_idx.
+// next cursor; and when the server started and whether it is a standby. Served by
+// job_queue_lease_until_idx.
 //
 //	$1 scope
-//	$2 lease_until  timestamptz of the place, NULL to begin at the oldest
-const sqlLook = `-- reaper.look
+//	$2 lease_until  timestamptz of the cursor, NULL to begin at the oldest
+const sqlPoll = `-- reaper.poll
 select
   coalesce((
     select true
@@ -160,8 +161,10 @@ select
     {due}
   )::bigint as due_micros,
   now() - {most_grace} as stale_before,
+  now() as now,
   pg_postmaster_start_time() as started_at,
-  (extract(epoch from now() - pg_postmaster_start_time()) * 1000000)::bigint as uptime_micros`
+  (extract(epoch from now() - pg_postmaster_start_time()) * 1000000)::bigint as uptime_micros,
+  pg_is_in_recovery() as standby`
 
 // sqlDue is how many microseconds are left until the next lease is stale.
 const sqlDue = `select extract(epoch from q.{lease_until} - (now() - {grace})) * 1000000

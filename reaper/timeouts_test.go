@@ -122,7 +122,7 @@ func TestRunGoesOnAfterAnIdlingHook(t *testing.T) {
 
 	stop := run(t, r, quick(nil))
 
-	require.Eventually(t, func() bool { return log.count("reaper passes again") == 1 }, waiting, tick)
+	require.Eventually(t, func() bool { return log.count("reaper recovered") == 1 }, waiting, tick)
 	stop()
 	require.Equal(t, map[string]int{"retry_waiting": 3}, states(t, admin))
 	require.Equal(t, 3, one[int](t, admin, `select sum(attempts)::int from job_queue`))

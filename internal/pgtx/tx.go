@@ -57,6 +57,8 @@ type Tx struct {
 	conn   *pgx.Conn // not nil: the transaction has this connection for itself
 	free   func()    // gives the connection back to its pool
 	over   bool
+
+	setting func(*pgx.Batch) // queues the transaction's settings; nil: queued already
 }
 
 // HasConn reports whether a transaction on db has a connection for itself, so that
@@ -90,13 +92,53 @@ func Open(ctx context.Context, db DB) (*Tx, error) {
 	return &Tx{Tx: tx, nested: IsNested(db)}, nil
 }
 
-// Batch returns an empty batch, or the first one with BEGIN in it.
+// Setting has queue put the transaction's settings into the first batch, after BEGIN.
+// A caller's transaction keeps the caller's.
+func (t *Tx) Setting(queue func(*pgx.Batch)) {
+	if !t.nested {
+		t.setting = queue
+	}
+}
+
+// Batch returns an empty batch, or the first one with BEGIN and the settings in it.
 func (t *Tx) Batch() *pgx.Batch {
 	batch := &pgx.Batch{}
 	if t.Tx == nil {
 		batch.BeginTx(ReadCommitted)
 	}
+	if t.setting != nil {
+		t.setting(batch)
+		t.setting = nil
+	}
 	return batch
+}
+
+// prepared is the key in a connection's own data of what it has prepared.
+const prepared = "leasereaper: prepared "
+
+// BeginUnprepared sends the first batch by itself, unless the connection has prepared
+// a statement before. pgx prepares statements before it sends their batch, and to
+// prepare one the server waits for a lock on its tables: then the settings must be in
+// force already. What is prepared is forgotten until Prepared is called, since pgx
+// drops statements after an error.
+func (t *Tx) BeginUnprepared(ctx context.Context, sql string) error {
+	if t.conn == nil {
+		return nil
+	}
+	data := t.conn.PgConn().CustomData()
+	known := data[prepared+sql] != nil
+	delete(data, prepared+sql)
+	if known {
+		return nil
+	}
+	return t.Send(ctx, t.Batch())
+}
+
+// Prepared notes that the connection has prepared a statement.
+func (t *Tx) Prepared(sql string) {
+	if t.conn != nil {
+		t.conn.PgConn().CustomData()[prepared+sql] = true
+	}
 }
 
 // Send sends a batch that Batch made. An empty one costs nothing.
@@ -124,7 +166,7 @@ func (t *Tx) SendAndCommit(ctx context.Context, batch *pgx.Batch) (atCommit bool
 		rows.Close()
 		return rows.Err()
 	})
-	err = t.Tx.SendBatch(ctx, batch).Close()
+	err = t.Send(ctx, batch)
 	t.over = err == nil
 	return atCommit, err
 }
