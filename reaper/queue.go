@@ -44,6 +44,7 @@ type statements struct {
 	dryRun, dryRunUpTo, overfull, poll string
 	drift, closeMoved, unclosed        string
 	tryWrite                           string // for Run
+	rehearse                           string
 	serves, lost, leased               string // for Verify
 
 	byAddress, byKey rowStatements
@@ -142,6 +143,7 @@ func (t Table) render(s scope, letters pgx.Identifier) (statements, deadletter.Q
 		overfull:   in(sqlOverfull),
 		poll:       in(sqlPoll),
 		tryWrite:   in(sqlTryWrite),
+		rehearse:   strings.NewReplacer(append(pairs, "{address}", "null::tid")...).Replace(sqlRehearse),
 		closeMoved: in(sqlCloseMoved),
 		unclosed:   in(sqlUnclosed),
 		serves:     in(sqlServes),

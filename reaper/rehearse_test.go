@@ -1,0 +1,88 @@
+package reaper_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// What no catalog tells: a trigger, a constraint or a privilege would reject every
+// job, and the operator would learn it from the first outage.
+func TestRehearseReportsWhatRejectsARow(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		sql      string
+		cfg      reaper.Config
+		problems int
+		words    []string
+	}{
+		"all is well":              {sql: `select 1`},
+		"with the function":        {sql: `select 1`, cfg: reaper.Config{DeadLetter: deadletter.Function{}}},
+		"a check of other columns": {`alter table job_queue add constraint odd check (state <> 'retry_waiting' or payload ? 'x')`, reaper.Config{}, 1, []string{"reset", "23514", `"odd"`}},
+		"a foreign key of the state": {`create table job_state (state text primary key); insert into job_state values ('leased'), ('ready');
+			alter table job_queue add constraint states foreign key (state) references job_state`, reaper.Config{}, 2, []string{"23503", `"states"`}},
+		"a trigger of the letters": {`create function reject() returns trigger language plpgsql as $$ begin return null; end $$;
+			create trigger rejecting before insert on job_dead_letter for each row execute function reject()`, reaper.Config{}, 1, []string{"move", "rejecting"}},
+		"a deferred trigger": {`create function reject() returns trigger language plpgsql as $$ begin raise 'secret' using errcode = 'LR003'; end $$;
+			create constraint trigger rejecting after update on job_queue deferrable initially deferred for each row
+				when (new.state <> 'leased') execute function reject()`, reaper.Config{}, 2, []string{"LR003", "rejecting"}},
+		"the dead letters are missing": {`drop table job_dead_letter`, reaper.Config{}, 1, []string{"move", "42P01"}},
+		"the mover is unavailable":     {`select 1`, reaper.Config{DeadLetter: unavailable}, 1, []string{"move", "bucket"}},
+	}
+	for name, test := range tests {
+		for at, state := range map[string]string{"a leased row": "leased", "a row that is ready": "ready"} {
+			t.Run(name+", "+at, func(t *testing.T) {
+				t.Parallel()
+				pool := withOracle(t, openQueue(t))
+				closeGate(t, pool)
+				exec(t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until)
+					values ('kind', $1, 'worker', now() + interval '1 hour')`, state)
+				exec(t, pool, test.sql)
+				before := one[string](t, pool, `select string_agg(q::text || q.xmin || q.ctid, ',') from job_queue q`)
+
+				report, err := newReaper(t, pool, test.cfg).Rehearse(t.Context())
+
+				require.NoError(t, err)
+				require.Len(t, report.Problems, test.problems, report)
+				for _, problem := range report.Problems {
+					require.Equal(t, reaper.CodeRehearsalFailed, problem.Code)
+					require.NotContains(t, problem.Message, "secret")
+				}
+				for _, word := range test.words {
+					require.Contains(t, report.String(), word)
+				}
+				require.Equal(t, before, one[string](t, pool, `select string_agg(q::text || q.xmin || q.ctid, ',') from job_queue q`))
+			})
+		}
+	}
+}
+
+// A queue without a row proves nothing, and must not look like one that is sound.
+func TestRehearseNeedsARow(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+
+	report, err := newReaper(t, pool, reaper.Config{}).Rehearse(t.Context())
+
+	require.NoError(t, err)
+	require.Len(t, report.Problems, 1)
+	require.Equal(t, reaper.CodeRehearsalEmpty, report.Problems[0].Code)
+	require.Equal(t, reaper.SeverityWarning, report.Problems[0].Severity)
+}
+
+// The rehearsal writes, though it keeps nothing; on a connection that may not, it
+// must say so.
+func TestRehearseOnAReadOnlyConnection(t *testing.T) {
+	t.Parallel()
+	admin := openQueue(t)
+	stale(t, admin, "kind", 1, 0, 5)
+	pool := withSettings(t, admin, map[string]string{"default_transaction_read_only": "on"})
+
+	_, err := newReaper(t, pool, reaper.Config{}).Rehearse(t.Context())
+
+	require.ErrorIs(t, err, reaper.ErrReadOnly)
+}
