@@ -22,6 +22,7 @@ type replica struct {
 	call     string
 	limit    int
 	patience time.Duration // with each call; 0: no bound
+	breaks   bool          // its mover does, for a while
 }
 
 // replicas are the ways in which the storm's reapers call.
@@ -30,6 +31,7 @@ var replicas = map[string]struct {
 	limit    int
 	proxied  bool
 	patience time.Duration
+	breaks   bool
 }{
 	"run":             {call: "run", limit: 10, patience: 2 * time.Second},
 	"run by proxy":    {call: "run", limit: 100, patience: 2 * time.Second, proxied: true},
@@ -37,6 +39,7 @@ var replicas = map[string]struct {
 	"drain by proxy":  {call: "drain", limit: 2, proxied: true},
 	"apply by proxy":  {call: "apply", limit: 2, proxied: true},
 	"apply in a rush": {call: "apply", limit: 5, patience: 20 * time.Millisecond},
+	"mover breaks":    {call: "apply", limit: 20, breaks: true},
 }
 
 func (r *replica) reap(ctx context.Context) {
@@ -77,12 +80,14 @@ func (r *replica) heard(actor string, result *reaper.ApplyResult, err error) {
 	r.took(actor, len(result.Actions), result.FailedCount, result.Reason, err)
 }
 
-// took notes what a call came to. No gate closes, and no job is turned away.
+// took notes what a call came to. No gate closes, and jobs are rejected only where the
+// mover breaks.
 func (r *replica) took(actor string, settled, failed int, reason string, err error) {
 	r.memo.write(actor, settled, err)
-	if failed > 0 || reason != "" {
-		r.fault("%s: %d turned away, reason %q", actor, failed, reason)
+	if failed > 0 && !r.breaks || reason != "" {
+		r.fault("%s: %d rejected, reason %q", actor, failed, reason)
 	}
+	r.add("jobs rejected", failed)
 	switch {
 	case err == nil:
 	case errors.Is(err, errWhim):

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/reaper"
@@ -27,8 +28,9 @@ var stormLasts = flag.Duration("storm", 16*time.Second,
 	"how long TestStorm's storm lasts: go test ./reaper -run TestStorm -timeout 3h -storm 2h")
 
 // A year of what happens to a database, in seconds: crashes, restarts, ended
-// backends, lost connections, workers that die, renew at the last moment or come
-// back late, and hooks that fail. Were anything of it handled wrongly, a job would
+// backends, lost connections, read-only periods, locks that others hold, workers that
+// die, renew at the last moment or come back late, movers that break for a while, and
+// hooks that fail. Were anything of it handled wrongly, a job would
 // be lost, run twice at once, lose a try that it never had, or die twice; or a
 // caller would be told something else than what was committed.
 func TestStorm(t *testing.T) {
@@ -82,7 +84,10 @@ func (s *storm) blow(t *testing.T, admin *pgxpool.Pool) {
 		group.Go(func() { w.work(ctx) })
 	}
 	for name, kind := range replicas {
-		cfg := reaper.Config{OnApply: writeReapsOrFail}
+		cfg := reaper.Config{OnApply: writeReapsOrFail, LockTimeout: stormLockTimeout}
+		if kind.breaks {
+			cfg.DeadLetter = deadletter.MoverFunc(s.moveOrBreak)
+		}
 		pool := open(func(c *pgxpool.Config) {
 			c.MaxConns = 2
 			if kind.proxied {
@@ -90,7 +95,7 @@ func (s *storm) blow(t *testing.T, admin *pgxpool.Pool) {
 				cfg.Gates = gates.SourceFunc(dawdle)
 			}
 		})
-		r := &replica{storm: s, Reaper: newReaper(t, pool, cfg), name: name, call: kind.call, limit: kind.limit, patience: kind.patience}
+		r := &replica{storm: s, Reaper: newReaper(t, pool, cfg), name: name, call: kind.call, limit: kind.limit, patience: kind.patience, breaks: kind.breaks}
 		group.Go(func() { r.reap(ctx) })
 	}
 	s.rage(ctx, t, p)
@@ -98,6 +103,47 @@ func (s *storm) blow(t *testing.T, admin *pgxpool.Pool) {
 	for _, pool := range pools {
 		require.Eventually(t, func() bool { return pool.Stat().AcquiredConns() == 0 }, waiting, tick)
 	}
+}
+
+// stormLockTimeout is shorter than others hold their locks.
+const stormLockTimeout = 50 * time.Millisecond
+
+// moveOrBreak is a mover that cannot move anything for a while, again and again.
+func (s *storm) moveOrBreak(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
+	if time.Now().UnixMilli()/500%2 == 0 {
+		s.add("moves while the mover was broken", 1)
+		return nil, fmt.Errorf("for a while: %w", deadletter.ErrUnavailable)
+	}
+	return deadletter.Table{}.Move(ctx, tx, batch)
+}
+
+// hold holds a lock that applies have to wait for, for longer than they do.
+func (s *storm) hold(ctx context.Context, t *testing.T, lock string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.server.ConnString("postgres"))
+	require.NoError(t, err)
+	defer conn.Close(t.Context()) //nolint:errcheck // it has done its work
+	if _, err := conn.Exec(ctx, "begin; set local lock_timeout = '1s'; "+lock); err == nil {
+		pause(ctx, 2*stormLockTimeout+upTo(100*time.Millisecond))
+		s.add("locks held", 1)
+	}
+}
+
+// refuseWrites makes the database read-only for a while, for all sessions.
+func (s *storm) refuseWrites(ctx context.Context, t *testing.T) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), s.server.ConnString("postgres"))
+	require.NoError(t, err)
+	defer conn.Close(t.Context()) //nolint:errcheck // it has done its work
+	const others = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
+	for _, sql := range []string{`alter system set default_transaction_read_only = on`, `select pg_reload_conf()`, others} {
+		exec(t, conn, sql)
+	}
+	pause(ctx, upTo(300*time.Millisecond))
+	for _, sql := range []string{`alter system reset default_transaction_read_only`, `select pg_reload_conf()`, others} {
+		exec(t, conn, sql)
+	}
+	s.add("read-only periods", 1)
 }
 
 // rage is the third hand. It leaves the server running.
@@ -113,6 +159,14 @@ func (s *storm) rage(ctx context.Context, t *testing.T, p *proxy) {
 		case i%20 == 0:
 			require.NoError(t, s.server.Restart(t.Context()))
 			s.add("restarts", 1)
+		case i%20 == 5:
+			s.refuseWrites(ctx, t)
+		case i%20 == 7:
+			s.hold(ctx, t, "lock table job_queue in share row exclusive mode")
+		case i%20 == 13:
+			s.hold(ctx, t, "lock table job_queue in access exclusive mode")
+		case i%20 == 17:
+			s.hold(ctx, t, "select from queue_config for update")
 		case i%2 == 0:
 			s.add("backends ended", s.endBackends(ctx, t))
 		default:
@@ -168,7 +222,8 @@ func (s *storm) requireWild(t *testing.T) {
 	for _, what := range []string{
 		"kills", "restarts", "backends ended", "connections cut",
 		"claims", "deaths", "renewals", "renewals turned away", "finishes", "late finishes turned away",
-		"jobs reset", "jobs moved",
+		"jobs reset", "jobs moved", "jobs rejected",
+		"locks held", "read-only periods", "moves while the mover was broken",
 		"reapers' errors", "workers' errors", "hooks that failed",
 		"commits of unknown outcome", "commits of unknown outcome that did happen",
 	} {
@@ -206,7 +261,11 @@ func (s *storm) met(what string, err error) {
 func isWeather(err error) bool {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
-		return slices.Contains([]string{"08", "57"}, pgErr.Code[:2]) // connection, operator intervention
+		return slices.Contains([]string{"08", "57"}, pgErr.Code[:2]) || // connection, operator intervention
+			slices.Contains([]string{"25006", "55P03"}, pgErr.Code) // read-only, a lock that was held too long
+	}
+	if errors.Is(err, deadletter.ErrUnavailable) {
+		return true
 	}
 	var network net.Error
 	var connect *pgconn.ConnectError
