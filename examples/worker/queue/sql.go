@@ -1,8 +1,8 @@
 package queue
 
 // fence is the condition on which a job is changed: that it is leased as it was
-// claimed. An owner is new for each claim. The attempts are said beside it, for
-// those who reuse an owner.
+// claimed. An owner is new for each claim. The attempts are there for those who reuse an
+// owner, but a redrive sets them back to 0: owners must be new.
 //
 //	$1 job id    uuid
 //	$2 owner     text
