@@ -1,5 +1,5 @@
-// Package reaper gives every job whose lease has run out its due: another try,
-// later, or the dead letters when its tries are spent.
+// Package reaper recovers jobs whose lease has expired: each is rescheduled with a
+// backoff or, once its attempts are used up, moved to the dead letters.
 //
 // A worker claims a job by setting the row's state to leased, with an owner and
 // an end. When the worker dies, nobody finishes the job and nobody gives it
@@ -9,8 +9,8 @@
 // it to the dead letters, all in one transaction. Operators open three gates
 // before it may, for a window of time if they want; see package gates.
 // [Reaper.Run] does so for as long as a service lives, and [Reaper.Drain] until
-// the backlog is settled.
-// [Reaper.Verify] says beforehand what is wrong with a set-up.
+// the backlog is settled. [Reaper.Verify] says beforehand what is wrong with a
+// set-up.
 //
 //	r, err := reaper.New(pool, reaper.Config{Logger: slog.Default()})
 //	if err != nil {
@@ -23,9 +23,13 @@
 // An apply commits whole or leaves no trace. Of any number of reapers one reaps
 // a given stale lease, once. A lease that is not stale is never touched, also
 // when its renewal races the reaper. A dry run cannot write. The number of round
-// trips does not depend on the size of the batch, as long as no row is turned
-// away, and a row that is turned away does not stop the others. No clock but the
-// database's decides anything.
+// trips does not depend on the size of the batch, as long as no row is rejected,
+// and a row that is rejected does not stop the others. No clock but the database's
+// decides whether a lease is stale.
+//
+// A job whose handler hangs while its heartbeat goes on keeps its lease, and is
+// never reaped: handlers need deadlines of their own. The reaper sends no NOTIFY,
+// since a job that is reset is not ready at the commit but after its backoff.
 //
 // # Concurrency
 //

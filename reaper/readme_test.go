@@ -23,7 +23,7 @@ import (
 // reset and dead stand for the counters of the reader's metrics.
 var reset, dead atomic.Int64
 
-func reapBeside(ctx context.Context, pool *pgxpool.Pool) error {
+func runReaper(ctx context.Context, pool *pgxpool.Pool) error {
 	r, err := reaper.New(pool, reaper.Config{
 		Logger:   slog.Default(),
 		MaxStale: 10_000, // more than a dead worker's jobs: let a person look first
@@ -52,7 +52,7 @@ func reapOnce(ctx context.Context, r *reaper.Reaper) error {
 		slog.Info("reaper refused", "reason", result.Reason)
 	}
 	for _, failure := range result.Failures {
-		slog.Warn("job turned away", "job_id", failure.JobID, "sqlstate", failure.SQLState)
+		slog.Warn("job rejected", "job_id", failure.JobID, "sqlstate", failure.SQLState)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func TestTheREADMEsGoWorks(t *testing.T) {
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- reapBeside(ctx, pool) }()
+	go func() { ended <- runReaper(ctx, pool) }()
 	cancel(errEnd)
 	require.ErrorIs(t, <-ended, errEnd)
 }

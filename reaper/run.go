@@ -14,40 +14,42 @@ import (
 // RunConfig says how a loop runs. Its zero value works.
 type RunConfig struct {
 	// Batch is the limit of each apply. Too low, and a backlog takes many round
-	// trips; too high, and a transaction holds its row locks for long. Default
-	// 1000.
+	// trips; too high, and a transaction holds its row locks for long. An apply
+	// that a time-out ends is made again with half of it; see [Reaper.Run].
+	// Default 1000.
 	Batch int
 
-	// Interval is the longest sleep between two looks. A lease that is shorter
-	// than it may end unforeseen and wait that long; a very short one asks an
-	// idle database often. Default 30 s.
+	// Interval is the longest sleep between two polls. Longer than the leases, and
+	// one that begins and ends between two polls waits until the next; very short,
+	// and an idle database is asked often. It is also the first wait of a rejected
+	// job. Default 30 s.
 	Interval time.Duration
 
-	// MinInterval is the shortest sleep, however soon the next lease is due. A
-	// job whose lease the last look could foresee is given back at most this
-	// long after its end, so too high is slow; too low is a query for nearly every lease that ends. Default 1 s, or
-	// Interval when that is shorter.
+	// MinInterval is the shortest sleep, however soon the next lease expires. A
+	// job whose lease the last poll has seen is reaped about this long after its
+	// end at most, so too high is slow; too low is a poll for nearly every lease
+	// that expires. Default 1 s, or Interval when that is shorter.
 	MinInterval time.Duration
 
-	// Settle is how long to wait before reaping when the database was out of
-	// reach or was started anew: no worker could renew its lease meanwhile, and
-	// reaping at once would give every running job away twice. At the start of a
-	// loop, a server that is younger than this is given the rest of it. It
-	// should exceed the time in which workers renew. Too high only delays.
-	// Default 30 s; a nanosecond is as good as none.
+	// Settle is how long to wait before reaping after an outage, a restart or a
+	// failover: no worker could renew its lease meanwhile, and the jobs of living
+	// workers would be reaped while they run. At the start of a loop, a server that
+	// was started less than this ago is given the rest of it. It should exceed the
+	// time in which workers renew. Too high only delays. Default 30 s; a nanosecond
+	// is as good as none.
 	Settle time.Duration
 
-	// OnPass is called after each apply, after each look that found nothing new,
-	// and after each error, for metrics; it is not while the loop settles. Its
-	// Failures hold PostgreSQL's message for each job that was turned away,
-	// which the log may leave out. It delays the loop. A panic in it is logged.
-	// Default nil.
+	// OnPass is called after each apply, after each poll that found nothing new,
+	// and after each error, for metrics; it is not while the loop waits for Settle.
+	// Failures of its Result hold PostgreSQL's message for each rejected job, which
+	// the log may leave out. It delays the loop. A panic in it is logged. Default
+	// nil.
 	OnPass func(ctx context.Context, pass Pass)
 }
 
 // Pass is what one pass of a loop came to.
 type Pass struct {
-	Result *ApplyResult  // nil after an error; empty after a look that found nothing new
+	Result *ApplyResult  // nil after an error; empty after a poll that found nothing new
 	Err    error         // errors are retried, whatever they are
 	Took   time.Duration // by the process's clock
 }
@@ -87,24 +89,36 @@ func (c RunConfig) validate() error {
 	return errors.Join(faults...)
 }
 
-// Run reaps until ctx ends, and returns its cause. It passes at once, drains
-// while there is work, and then sleeps until the next lease is due: with an
-// Interval no longer than the leases, every expiry is foreseen, and a job is
-// given back within one MinInterval of it. An idle Run costs one query an
-// Interval, and notices within one that a gate was opened. It starts no
-// goroutine.
+// Run reaps until ctx ends, and returns its cause. It applies at once, batch after
+// batch while leases are stale, and then sleeps until the next lease expires: with
+// an Interval no longer than the leases, each expiry is foreseen, and a job is
+// reaped about one MinInterval after it. An idle Run costs one poll an Interval,
+// and notices within one that a gate was opened. It starts no goroutine.
 //
 // Any number of replicas may run it on the same queue, and none is a leader.
-// Nothing but ctx ends it: an error, a closed gate and a database out of reach
-// are logged once when they begin and once when they end, and tried again, with
-// growing waits after errors. Whether a lease is due is decided by the
-// database's clock alone.
+// Nothing but ctx ends it: an error, a closed gate and an outage are logged once
+// when they begin and once when they end, and tried again, with growing waits after
+// errors. Whether a lease is stale is decided by the database's clock alone.
 //
-// What a pass could not settle, because a row was locked or turned away, and a
-// lease that was moved into the past by hand, is met within two Intervals, or
-// an Interval and half a minute if that is shorter. A look that takes longer
-// than 15 seconds, or an apply longer than 5 minutes, is given up as if the
-// database were out of reach.
+// An outage is whatever keeps workers from renewing, as far as the loop meets it: a
+// connection that breaks or cannot be made, a read-only database, no disk or memory,
+// an I/O error, a poll that waits for a lock for longer than [Config.LockTimeout],
+// or for longer than 15 seconds or the server's statement_timeout at all, an apply
+// that fails, or whose jobs all fail, for one of these reasons. It is over when polls
+// work again; after an apply that failed in one, not before the loop has also written
+// to a leased row, which it rolls back. Then it waits for Settle, as it does when a
+// server answers that has not answered before, or that was a standby. Servers that
+// answer in turn are not taken for a restart.
+//
+// An apply that the server's statement_timeout ends, or that takes longer than 5
+// minutes, is no outage: the loop tries again with half the batch, and doubles it
+// after each success.
+//
+// A rejected job is tried again after an Interval, then after waits that double up
+// to ten minutes; the loop remembers 10,000 such jobs, and tries those beyond at each
+// full poll. A row that was locked, and a lease whose end was moved into the past,
+// is met at the next full poll: each Interval, or each half minute if that is
+// shorter, but less often where such polls would take more than a tenth of the time.
 //
 // Run returns at once, with every fault, when cfg has a negative setting
 // ([ErrNegative]) or intervals that contradict each other ([ErrIntervals]), when

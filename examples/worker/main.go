@@ -1,5 +1,5 @@
 // Worker is a service to start from: it does the jobs of a queue, and runs the
-// lease reaper beside them.
+// lease reaper in the same process.
 //
 //	go run . --demo
 //

@@ -127,6 +127,9 @@ func ask(ctx context.Context, program string, as account) (string, error) {
 	command := exec.CommandContext(ctx, program, "--version")
 	as.adopt(command)
 	output, err := command.Output()
+	if err != nil && ctx.Err() != nil {
+		return "", fmt.Errorf("%q: %w", program, context.Cause(ctx))
+	}
 	if errors.Is(err, fs.ErrPermission) && as.name != "" {
 		return "", fmt.Errorf("root runs PostgreSQL as user %q, who cannot reach %q: %w", as.name, program, err)
 	}

@@ -18,7 +18,7 @@ const (
 
 // What a pass came to.
 const (
-	settled = "settled" // it settled jobs, or had some turned away
+	settled = "settled" // it settled jobs, or had some rejected
 	idle    = "idle"    // nothing was stale
 	refused = "refused"
 	failed  = "error"
@@ -48,7 +48,7 @@ func New(kinds []string) *Metrics {
 		}, []string{"outcome", "kind", "source"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "leasereaper_failures_total",
-			Help: "How often a job was turned away by PostgreSQL or the mover. The same job is, at each try.",
+			Help: "How often PostgreSQL or the mover rejected a job. The same job counts at each try.",
 		}, []string{"source"}),
 		pass: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "leasereaper_pass_seconds",

@@ -101,11 +101,11 @@ func TestAPassIsCountedAsWhatItCameTo(t *testing.T) {
 		result            string
 		settled, failures float64
 	}{
-		"an error":             {reaper.Pass{Err: errors.New("no")}, "error", 0, 0},
-		"a refusal":            {reaper.Pass{Result: &reaper.ApplyResult{Refused: true}}, "refused", 0, 0},
-		"nothing was stale":    {reaper.Pass{Result: &reaper.ApplyResult{}}, "idle", 0, 0},
-		"jobs were settled":    {reaper.Pass{Result: &reaper.ApplyResult{Actions: []reaper.Action{action, action}}}, "settled", 2, 0},
-		"all were turned away": {reaper.Pass{Result: &reaper.ApplyResult{FailedCount: 3}}, "settled", 0, 3},
+		"an error":          {reaper.Pass{Err: errors.New("no")}, "error", 0, 0},
+		"a refusal":         {reaper.Pass{Result: &reaper.ApplyResult{Refused: true}}, "refused", 0, 0},
+		"nothing was stale": {reaper.Pass{Result: &reaper.ApplyResult{}}, "idle", 0, 0},
+		"jobs were settled": {reaper.Pass{Result: &reaper.ApplyResult{Actions: []reaper.Action{action, action}}}, "settled", 2, 0},
+		"all were rejected": {reaper.Pass{Result: &reaper.ApplyResult{FailedCount: 3}}, "settled", 0, 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

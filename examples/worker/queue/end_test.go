@@ -90,7 +90,7 @@ func TestEffectsAndCompletionHappenTogether(t *testing.T) {
 	}
 }
 
-// A worker that lost the job would have its effects beside those of the new one.
+// A worker that lost the job would have its effects in addition to those of the new one.
 func TestALostJobHasNoEffects(t *testing.T) {
 	t.Parallel()
 	pool := fixture.Queue(t)

@@ -85,8 +85,8 @@ func TestALostJobIsLeftAlone(t *testing.T) {
 		"reaped and claimed by itself":  {reaped: true, byItself: true},
 		"given to another":              {byAnother: true, then: release},
 		"given to itself":               {byItself: true, then: release},
-		"finished by hand":              {then: `update job_queue set state = 'succeeded', lease_owner = null, lease_until = null`},
-		"cancelled by hand":             {then: `update job_queue set state = 'cancelled'`},
+		"finished by someone else":      {then: `update job_queue set state = 'succeeded', lease_owner = null, lease_until = null`},
+		"cancelled by someone else":     {then: `update job_queue set state = 'cancelled'`},
 		"deleted":                       {then: `delete from job_queue`},
 	}
 	for name, test := range tests {

@@ -1,6 +1,7 @@
 package reapjob_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -45,6 +46,7 @@ func open(t *testing.T, cfg reapjob.Config) *bench {
 	t.Helper()
 	b := &bench{pool: pgtest.Connect(t, fixture.Queue(t), func(c *pgxpool.Config) { c.MaxConns = 2 * seeders })}
 	cfg.Actor = "test-reaper"
+	cfg.Settle = cmp.Or(cfg.Settle, 1)
 	cfg.OnPass = func(pass reaper.Pass) { b.passes = append(b.passes, pass) }
 	var err error
 	b.job, err = reapjob.New(b.pool, cfg)

@@ -3,8 +3,7 @@
 //
 // Its handler applies, and schedules the next reap job, in the transaction that
 // completes the job itself. So either all three happen or none, and the chain has
-// neither a gap nor a fork: a unique index lets no second reap job live beside the
-// first.
+// neither a gap nor a fork: a unique index lets there be one reap job at a time.
 //
 //	job, err := reapjob.New(pool, reapjob.Config{Actor: "billing-reaper"})
 //	...
@@ -21,10 +20,15 @@
 // no dead worker's job comes back, and nobody says so. A reap job therefore needs
 // a watchdog that is no job: [Reaper.Run], with a Grace so that it stays behind
 // the reap job while that is alive. It also steps in when the reap job waits behind
-// a backlog, and when a full batch of jobs that are turned away stands before the
-// others, which an apply that begins at the oldest lease does not get past. Its
-// OnPass is the place to call Seed, should the reap job be gone altogether, to the
-// dead letters say.
+// a backlog, and when ten full batches of rejected jobs stand before the others,
+// which an apply does not get past. Its OnPass is the place to call Seed, in case
+// the reap job is gone altogether, for instance to the dead letters.
+//
+// # After an outage
+//
+// While the server restarts, or nobody can write to it, no worker can renew, and the
+// reap job may be the first that is claimed afterwards. It then reaps nothing, and
+// its successor is due once the workers have had Settle to renew.
 //
 // [Reaper.Run]: https://pkg.go.dev/github.com/lease-governance/leasereaper/reaper#Reaper.Run
 package reapjob

@@ -48,18 +48,33 @@ type Config struct {
 	// After a full batch the next one is due at once. Default 5 s.
 	Every time.Duration
 
+	// Settle is how long workers get to renew before the reap job reaps, after a
+	// restart of the server and after a time in which nobody could claim it. Too
+	// low, and jobs of living workers are given away; too high only delays. It
+	// should be the loop's. Default 30 s; a nanosecond is as good as none.
+	Settle time.Duration
+
+	// Late is how late a reap job may be before that counts as such a time. What
+	// keeps workers from claiming keeps them from renewing too. Too low, and each
+	// backlog delays the reaping; too high, and leases end in a time that was not
+	// noticed. It should be no longer than workers wait until they renew. Default
+	// 10 s.
+	Late time.Duration
+
 	// Reaper is the reaper's own configuration. What it logs of an apply is in its
 	// Logger before the transaction has committed.
 	Reaper reaper.Config
 
-	// OnPass is called after each apply that has committed, for metrics. Took has
-	// the apply alone. Default nil.
+	// OnPass is called after each apply that has committed, for metrics; it is not
+	// while workers get time to renew. Took has the apply alone. Default nil.
 	OnPass func(pass reaper.Pass)
 }
 
 func (c Config) withDefaults() Config {
 	c.Batch = cmp.Or(c.Batch, 1000)
 	c.Every = cmp.Or(c.Every, 5*time.Second)
+	c.Settle = cmp.Or(c.Settle, 30*time.Second)
+	c.Late = cmp.Or(c.Late, 10*time.Second)
 	if c.OnPass == nil {
 		c.OnPass = func(reaper.Pass) {}
 	}
@@ -74,8 +89,13 @@ func (c Config) validate() error {
 	if c.Batch < 0 {
 		faults = append(faults, fmt.Errorf("%w: Batch %d", ErrNegative, c.Batch))
 	}
-	if c.Every < 0 {
-		faults = append(faults, fmt.Errorf("%w: Every %v", ErrNegative, c.Every))
+	for _, wait := range []struct {
+		name string
+		time.Duration
+	}{{"Every", c.Every}, {"Settle", c.Settle}, {"Late", c.Late}} {
+		if wait.Duration < 0 {
+			faults = append(faults, fmt.Errorf("%w: %s %v", ErrNegative, wait.name, wait.Duration))
+		}
 	}
 	return errors.Join(faults...)
 }
@@ -98,7 +118,8 @@ func New(pool *pgxpool.Pool, cfg Config) (*Job, error) {
 
 // payload is a reap job's.
 type payload struct {
-	After string `json:"after,omitempty"` // the id of the reap job before it
+	After   string `json:"after,omitempty"`   // the id of the reap job before it
+	Settled bool   `json:"settled,omitempty"` // that one left the workers time to renew
 }
 
 // Seed adds the first reap job, due at once, unless there is one. Every worker may
@@ -115,17 +136,41 @@ func (j *Job) Handle(_ context.Context, job queue.Job) (work.Done, error) {
 	}
 	var pass reaper.Pass
 	return work.Done{
-		Effects: func(ctx context.Context, tx pgx.Tx) (err error) {
-			if pass, err = j.apply(ctx, tx); err != nil {
-				return err
-			}
+		Effects: func(ctx context.Context, tx pgx.Tx) error {
 			if err := forget(ctx, tx, current.After); err != nil {
 				return err
 			}
-			return schedule(ctx, tx, payload{After: job.ID}, j.wait(pass))
+			next := payload{After: job.ID}
+			wait, err := j.settle(ctx, tx, job.ID, current.Settled)
+			if next.Settled = wait > 0; err == nil && !next.Settled {
+				pass, err = j.apply(ctx, tx)
+				wait = j.wait(pass)
+			}
+			if err != nil {
+				return err
+			}
+			return schedule(ctx, tx, next, wait)
 		},
-		Committed: func() { j.cfg.OnPass(pass) },
+		Committed: func() {
+			if pass.Result != nil {
+				j.cfg.OnPass(pass)
+			}
+		},
 	}, nil
+}
+
+// settle returns how long workers get to renew before anything is reaped: the rest
+// of Settle after a restart of the server, and all of it when the job comes late,
+// unless the one before has waited.
+func (j *Job) settle(ctx context.Context, tx pgx.Tx, id string, settled bool) (time.Duration, error) {
+	var uptime, late time.Duration
+	if err := tx.QueryRow(ctx, sqlAway, id).Scan(&uptime, &late); err != nil {
+		return 0, fmt.Errorf("reapjob: settle: %w", err)
+	}
+	if late > j.cfg.Late && !settled {
+		return j.cfg.Settle, nil
+	}
+	return j.cfg.Settle - max(uptime, 0), nil
 }
 
 // apply reaps one batch in the transaction that completes the job. An error of the
@@ -142,7 +187,7 @@ func (j *Job) apply(ctx context.Context, tx pgx.Tx) (reaper.Pass, error) {
 
 // wait is how long after this pass the next one is due.
 func (j *Job) wait(pass reaper.Pass) time.Duration {
-	if len(pass.Result.Actions) >= j.cfg.Batch {
+	if pass.Result != nil && len(pass.Result.Actions) >= j.cfg.Batch {
 		return 0
 	}
 	return j.cfg.Every

@@ -70,7 +70,7 @@ func TestALostReapJobHasNoSuccessor(t *testing.T) {
 }
 
 // The reap job's worker dies. Without a watchdog nothing is reaped any more: nobody
-// can claim the reap job, and none can be added beside it.
+// can claim the reap job, and no second one can be added.
 func TestADeadReapJobNeedsAWatchdog(t *testing.T) {
 	t.Parallel()
 	b := open(t, reapjob.Config{})
@@ -186,7 +186,7 @@ func TestAfterAFullBatchTheNextIsDueAtOnce(t *testing.T) {
 	require.Empty(t, jobs)
 }
 
-// A job of this kind that somebody made by hand, with a payload of its own, fails
+// A job of this kind that somebody else has made, with a payload of its own, fails
 // instead of stopping the worker.
 func TestAStrangePayloadIsTheJobsError(t *testing.T) {
 	t.Parallel()
@@ -195,13 +195,52 @@ func TestAStrangePayloadIsTheJobsError(t *testing.T) {
 	require.Error(t, err)
 }
 
+// While the server was down no worker could renew. The reap job is the first to be
+// claimed when it is back, and would give away the jobs of all of them.
+func TestTheReapJobWaitsAfterARestart(t *testing.T) {
+	t.Parallel()
+	b := open(t, reapjob.Config{Settle: 10 * 365 * 24 * time.Hour})
+	b.stale(t, 1)
+
+	for range 2 {
+		require.NoError(t, b.do(t, b.claim(t), well))
+		require.Equal(t, 1, fixture.One[int](t, b.pool, live))
+		require.True(t, fixture.One[bool](t, b.pool, `select abs(extract(epoch from pg_postmaster_start_time()
+			+ interval '3650 days' - scheduled_at)) < 10 from job_queue where job_kind = 'queue.lease.reap' and state = 'ready'`))
+		fixture.Exec(t, b.pool, due)
+	}
+
+	require.Equal(t, 1, fixture.One[int](t, b.pool, left))
+	require.Empty(t, b.passes)
+}
+
+// Nobody could write to the database for a while, which was no restart. A backlog
+// looks the same: the jobs of dead workers must not wait behind it for ever.
+func TestALateReapJobWaitsOnce(t *testing.T) {
+	t.Parallel()
+	b := open(t, reapjob.Config{Settle: time.Millisecond, Late: time.Minute})
+	late := `update job_queue set scheduled_at = now() - interval '2 minutes' where job_kind = 'queue.lease.reap'`
+	b.stale(t, 1)
+
+	fixture.Exec(t, b.pool, late)
+	require.NoError(t, b.do(t, b.claim(t), well))
+	require.Equal(t, 1, fixture.One[int](t, b.pool, left))
+	require.Equal(t, 1, fixture.One[int](t, b.pool, live))
+
+	fixture.Exec(t, b.pool, late)
+	require.NoError(t, b.do(t, b.claim(t), well))
+	require.Zero(t, fixture.One[int](t, b.pool, left))
+}
+
 // A typo in a configuration would be found by the first dead worker.
 func TestNewReportsEveryFault(t *testing.T) {
 	t.Parallel()
-	_, err := reapjob.New(nil, reapjob.Config{Batch: -1, Every: -1})
+	_, err := reapjob.New(nil, reapjob.Config{Batch: -1, Every: -1, Settle: -1, Late: -1})
 	require.ErrorIs(t, err, reaper.ErrNilDB)
 	require.ErrorIs(t, err, reapjob.ErrActor)
 	require.ErrorIs(t, err, reapjob.ErrNegative)
 	require.ErrorContains(t, err, "Batch")
 	require.ErrorContains(t, err, "Every")
+	require.ErrorContains(t, err, "Settle")
+	require.ErrorContains(t, err, "Late")
 }

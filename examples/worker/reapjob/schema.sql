@@ -1,4 +1,4 @@
--- What the reap job needs beside the queue. It may run again.
+-- What the reap job needs, besides the queue. It may run again.
 
 -- There is one reap job at a time, whoever adds another, and however it crashed.
 create unique index if not exists job_queue_one_reap_job_idx

@@ -23,3 +23,12 @@ delete from job_queue
 where job_id = $1::uuid
   and job_kind = '` + Kind + `'
   and state = 'succeeded'`
+
+// sqlAway reads how long the server has been up, and how long after its time the
+// reap job is done. Served by the queue's key.
+//
+//	$1 job id  uuid
+const sqlAway = `-- reapjob.away
+select now() - pg_postmaster_start_time(), now() - scheduled_at
+from job_queue
+where job_id = $1::uuid`

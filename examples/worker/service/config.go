@@ -1,4 +1,4 @@
-// Package service puts a worker together: the jobs, the reaper beside them, and
+// Package service puts a worker together: the jobs, the reaper, and
 // what one needs to know of both from outside.
 package service
 

@@ -11,7 +11,7 @@ import (
 // parser's own may quote a part of the password.
 var ErrNotAURL = errors.New("service: not a PostgreSQL connection string")
 
-// spare is how many connections there are beside those for the slots: for the
+// spare is how many connections there are besides those for the slots: for the
 // claim, the reaper, the metrics and /readyz.
 const spare = 4
 

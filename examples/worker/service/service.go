@@ -19,7 +19,7 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// Service is a worker with a reaper beside it.
+// Service is a worker with a reaper.
 type Service struct {
 	pool    *pgxpool.Pool
 	cfg     Config
@@ -42,6 +42,9 @@ func New(pool *pgxpool.Pool, cfg Config) (*Service, error) {
 	return s, nil
 }
 
+// renewals is how often a worker renews a lease in its length.
+const renewals = 3
+
 // makeReapJob adds the reaper to the kinds of jobs.
 func (s *Service) makeReapJob() (err error) {
 	if !s.cfg.ReapAsJob {
@@ -51,6 +54,8 @@ func (s *Service) makeReapJob() (err error) {
 		Actor:  s.cfg.Name,
 		Batch:  s.cfg.Loop.Batch,
 		Every:  s.cfg.ReapEvery,
+		Settle: s.cfg.Loop.Settle,
+		Late:   s.cfg.Lease / renewals,
 		Reaper: s.cfg.Reaper,
 		OnPass: func(pass reaper.Pass) { s.metrics.Passed(metrics.Job, pass) },
 	})
@@ -71,7 +76,7 @@ func (s *Service) makeMetrics() error {
 	return nil
 }
 
-// makeLoop makes the reaper that runs beside the worker. As a watchdog it waits for
+// makeLoop makes the loop that runs next to the worker. As a watchdog it waits for
 // longer, so that it finds only what the reap job has not.
 func (s *Service) makeLoop() (err error) {
 	cfg := s.cfg.Reaper

@@ -101,6 +101,22 @@ func TestAServiceThatCannotGoOnEnds(t *testing.T) {
 	})
 }
 
+// The database is back after a restart. The reap job must leave the workers as long
+// to renew as the loop does, or it gives away the jobs of all of them.
+func TestTheReapJobLetsWorkersRenew(t *testing.T) {
+	t.Parallel()
+	pool := fixture.Queue(t)
+	fixture.Exec(t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until)
+		values ('walk_the_dog', 'leased', 'renews soon', now() - interval '1 minute')`)
+	cfg := quick(service.Config{ReapAsJob: true})
+	cfg.Loop.Settle = 10 * 365 * 24 * time.Hour
+	r := start(t, pool, cfg)
+
+	fixture.Eventually(t, pool, `select exists (select from job_queue where job_kind = 'queue.lease.reap' and state = 'succeeded')`)
+	require.NoError(t, r.stop())
+	require.Equal(t, "leased", fixture.One[string](t, pool, `select state from job_queue where job_kind = 'walk_the_dog'`))
+}
+
 // Each part's faults come before anything is started.
 func TestNewReportsTheFaultsOfItsParts(t *testing.T) {
 	t.Parallel()

@@ -121,7 +121,7 @@ func TestCommittedIsCalledAfterTheCommitAlone(t *testing.T) {
 }
 
 // Jobs beyond the slots would wait under a lease that nobody knows how to fill, and
-// free slots beside a full queue are money.
+// free slots in front of a full queue are money.
 func TestSlotsAreAllThatRunAtOnce(t *testing.T) {
 	t.Parallel()
 	const slots, jobs = 3, 20
