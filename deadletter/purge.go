@@ -81,7 +81,8 @@ func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg
 		cfg.Batch = 1000
 	}
 	p := &purge{
-		tables: t, db: db, nested: pgtx.IsNested(db), age: olderThan, filter: cfg.Filter, limit: cfg.Batch, result: result,
+		tables: t, db: db, nested: pgtx.IsNested(db), age: olderThan,
+		filter: cfg.Filter, limit: cfg.Batch, result: result,
 	}
 	if cfg.Filter.Status != StatusUnredriven {
 		err = p.drain(ctx, false)
