@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 var (
@@ -81,27 +81,10 @@ func checkActor(actor string) error {
 // isText reports whether PostgreSQL can store a text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// isError tells an error that leaves the connection usable from a FATAL one.
-func isError(err *pgconn.PgError) bool { return err.SeverityUnlocalized == "ERROR" }
-
-func class(sqlState string) string { return sqlState[:min(2, len(sqlState))] }
-
-// isConflict reports a serialization failure, a deadlock, or a prepared statement
-// that a change of the table made void: the same may go through next time.
-func isConflict(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) &&
-		(pgErr.Code == "40001" || pgErr.Code == "40P01" || pgErr.Routine == "RevalidateCachedQuery")
-}
-
-// readOnly is read_only_sql_transaction.
-const readOnly = "25006"
-
 // explain says what failed, and marks the errors that have a sentinel of the
 // library's.
 func explain(what string, err error) error {
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == readOnly {
+	if pgtx.Code(err) == pgtx.CodeReadOnly {
 		return fmt.Errorf("%w: %s: %w", ErrReadOnly, what, err)
 	}
 	return fmt.Errorf("deadletter: %s: %w", what, err)
@@ -110,14 +93,13 @@ func explain(what string, err error) error {
 // explain is explain for the statement that f's conditions are in, where the
 // server may find that it cannot make a key, or a time, of a text.
 func (f Filter) explain(what string, err error) error {
-	var pgErr *pgconn.PgError
-	if f.IDs == nil && f.JobIDs == nil && f.After == "" || !errors.As(err, &pgErr) {
+	if f.IDs == nil && f.JobIDs == nil && f.After == "" {
 		return explain(what, err)
 	}
-	switch {
-	case pgErr.Code == "22007", pgErr.Code == "22008", pgErr.Code == "22009": // of times
+	switch code := pgtx.Code(err); {
+	case code == "22007", code == "22008", code == "22009": // of times
 		return fmt.Errorf("%w: After: %s: %w", ErrFilter, what, err)
-	case class(pgErr.Code) == "22", pgErr.Code == "23514": // of texts, and a domain's check
+	case pgtx.Class(code) == "22", code == pgtx.CodeCheckViolation: // of texts, and a domain's check
 		return fmt.Errorf("%w: %s: %w", ErrID, what, err)
 	}
 	return explain(what, err)

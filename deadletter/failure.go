@@ -1,11 +1,12 @@
 package deadletter
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // insufficientPrivilege is the SQLSTATE of a role that lacks a privilege, or of a
@@ -15,8 +16,7 @@ const insufficientPrivilege = "42501"
 // failure tells why a job was rejected.
 func failure(letter, job string, err error) Failure {
 	f := Failure{DeadLetterID: letter, JobID: job, Error: errKeptBack.Error()}
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
+	if pgErr := pgtx.ServerError(err); pgErr != nil {
 		f.SQLState, f.Error = pgErr.Code, message(pgErr)
 	}
 	return f
@@ -32,7 +32,7 @@ func message(err *pgconn.PgError) string {
 		return fmt.Sprintf("the constraint %q rejected the row", err.ConstraintName)
 	case err.ColumnName != "":
 		return fmt.Sprintf("the column %q rejected the row", err.ColumnName)
-	case class(err.Code) == "22":
+	case pgtx.Class(err.Code) == "22":
 		return "a stored value does not fit its column"
 	}
 	return "the row was rejected; PostgreSQL's message is left out, as it may hold what the job held"
@@ -54,8 +54,8 @@ func namesOnly(err *pgconn.PgError) bool {
 
 // discreet is an error of a write without what it may hold of a job.
 func discreet(err error) error {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
+	pgErr := pgtx.ServerError(err)
+	if pgErr == nil {
 		return err
 	}
 	quiet := *pgErr

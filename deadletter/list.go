@@ -8,6 +8,8 @@ import (
 
 	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // Page is some of the letters, oldest first.
@@ -90,11 +92,13 @@ func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job
 	sql := tables{letters: name}.in(sqlList,
 		"{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String())
 
-	tx, err := begin(ctx, db, pgx.ReadOnly)
+	options := pgtx.ReadCommitted
+	options.AccessMode = pgx.ReadOnly
+	tx, err := pgtx.Begin(ctx, db, options)
 	if err != nil {
 		return nil, explain("begin", err)
 	}
-	defer rollback(ctx, tx)
+	defer pgtx.Rollback(ctx, tx)
 	page := &Page{Limit: limit}
 	if err := page.read(ctx, tx, sql, w.args); err != nil {
 		return nil, filter.explain("list", err)

@@ -1,14 +1,11 @@
 package deadletter
 
 import (
-	"context"
-	"errors"
 	"math"
 	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // sqlLockTimeout bounds each wait of the transaction for a lock.
@@ -16,9 +13,6 @@ import (
 //	$1 milliseconds  text
 const sqlLockTimeout = `-- deadletter.lock_timeout
 select set_config('lock_timeout', $1::text, true)`
-
-// lockNotAvailable is the SQLSTATE of a wait that lock_timeout ended.
-const lockNotAvailable = "55P03"
 
 // lockTimeout is how long a statement waits for a lock.
 type lockTimeout time.Duration
@@ -35,13 +29,5 @@ func (t lockTimeout) String() string {
 // queue queues what sets the bound.
 func (t lockTimeout) queue(b *pgx.Batch) { b.Queue(sqlLockTimeout, t.String()) }
 
-// set sets the bound.
-func (t lockTimeout) set(ctx context.Context, tx pgx.Tx) error {
-	_, err := tx.Exec(ctx, sqlLockTimeout, t.String())
-	return err
-}
-
-func isLockTimeout(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == lockNotAvailable
-}
+// sql is what sets the bound, as text.
+func (t lockTimeout) sql() string { return "set local lock_timeout = " + t.String() }

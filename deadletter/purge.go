@@ -8,6 +8,8 @@ import (
 
 	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // PurgeConfig says how to purge. Its zero value removes redriven letters alone.
@@ -79,7 +81,8 @@ func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg
 		cfg.Batch = 1000
 	}
 	p := &purge{
-		tables: t, db: db, nested: isNested(db), age: olderThan, filter: cfg.Filter, limit: cfg.Batch, result: result,
+		tables: t, db: db, nested: pgtx.IsNested(db), age: olderThan,
+		filter: cfg.Filter, limit: cfg.Batch, result: result,
 	}
 	if cfg.Filter.Status != StatusUnredriven {
 		err = p.drain(ctx, false)
@@ -177,10 +180,7 @@ func (b *purgeBatch) remove(ctx context.Context) error {
 			ready = append(ready, job)
 		}
 	}
-	writer := &narrower[*deadJob]{
-		tx: b.tx, nested: b.nested, lockTimeout: b.lockTimeout, queue: b.queueRemoval, fail: (*deadJob).fail,
-	}
-	return discreet(writer.write(ctx, ready))
+	return b.write(ctx, b.tx, b.nested, ready, b.queueRemoval)
 }
 
 // queueRemoval queues what removes the letters of jobs, and returns for which of

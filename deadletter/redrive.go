@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // Redrive sends jobs back to the queue, in one transaction: those of the oldest
@@ -74,7 +75,7 @@ func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filte
 	}
 	var result *RedriveResult
 	err = transact(ctx, db, func(tx pgx.Tx) error {
-		r := &redrive{tables: t, tx: tx, nested: isNested(db), actor: actor, filter: filter, limit: limit}
+		r := &redrive{tables: t, tx: tx, nested: pgtx.IsNested(db), actor: actor, filter: filter, limit: limit}
 		result = &r.result
 		return r.run(ctx)
 	})
@@ -159,10 +160,7 @@ func (r *redrive) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	writer := &narrower[*deadJob]{
-		tx: r.tx, nested: r.nested, lockTimeout: r.lockTimeout, queue: r.queueWrites, fail: (*deadJob).fail,
-	}
-	return discreet(writer.write(ctx, ready))
+	return r.write(ctx, r.tx, r.nested, ready, r.queueWrites)
 }
 
 // report says what became of each job.

@@ -15,10 +15,9 @@ var _ Mover = Table{}
 // Table is a Mover that stores dead jobs as rows of a table: job_id, job_kind,
 // attempts, max_attempts, final_error, moved_by, and the whole queue row as job, a
 // jsonb. Where the queue has json columns with what a jsonb cannot hold, such as
-// \u0000, job may be json or text. The
-// columns dead_letter_id and moved_at have defaults. The role needs INSERT on
-// the table, SELECT on its columns job_id and dead_letter_id, and SELECT on the
-// whole queue.
+// \u0000, job may be json or text. The columns dead_letter_id and moved_at have
+// defaults. The role needs INSERT on the table, SELECT on its columns job_id and
+// dead_letter_id, and SELECT on the whole queue.
 type Table struct {
 	// Name is the table's name, with its schema or on the search path.
 	// Empty: job_dead_letter.

@@ -3,18 +3,14 @@ package gates
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-)
 
-// cleanUpTimeout bounds what must happen also when the caller's context has
-// ended.
-const cleanUpTimeout = 5 * time.Second
+	"github.com/lease-governance/leasereaper/internal/pgtx"
+)
 
 // sqlLock waits until no apply holds what it read of the settings, and keeps
 // later ones from reading them. A row's lock would not do: it cannot be taken on
@@ -83,11 +79,11 @@ func (t Table) change(ctx context.Context, db DB, actor string, edits func(now t
 	if err != nil {
 		return err
 	}
-	tx, err := begin(ctx, db)
+	tx, err := pgtx.Start(ctx, db) // at a stricter level, who waits for the lock sees what was there before
 	if err != nil {
 		return fmt.Errorf("gates: begin: %w", err)
 	}
-	defer rollback(ctx, tx)
+	defer tx.Close(ctx)
 	w, err := lock(ctx, tx, name)
 	if err != nil {
 		return fmt.Errorf("gates: lock settings: %w", err)
@@ -99,18 +95,10 @@ func (t Table) change(ctx context.Context, db DB, actor string, edits func(now t
 	if err := tx.SendBatch(ctx, &w.Batch).Close(); err != nil {
 		return fmt.Errorf("gates: write settings: %w", typed(err))
 	}
-	return commit(ctx, db, tx)
-}
-
-// begin asks for read committed, where db can be asked: at a stricter level who
-// waited for the lock would see what was there before.
-func begin(ctx context.Context, db DB) (pgx.Tx, error) {
-	if db, ok := db.(interface {
-		BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
-	}); ok {
-		return db.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	if err := tx.Commit(ctx); err != nil {
+		return fmt.Errorf("gates: commit: %w", err)
 	}
-	return db.Begin(ctx)
+	return nil
 }
 
 // writer collects the statements of a change.
@@ -175,35 +163,8 @@ func inJSON(e edit) string {
 // typed makes ErrColumn of the server's words for a value that does not fit.
 func typed(err error) error {
 	const dataException, datatypeMismatch = "22", "42804"
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && (strings.HasPrefix(pgErr.Code, dataException) || pgErr.Code == datatypeMismatch) {
+	if code := pgtx.Code(err); pgtx.Class(code) == dataException || code == datatypeMismatch {
 		return fmt.Errorf("%w: %w", ErrColumn, err)
 	}
 	return err
-}
-
-// commit ends the transaction, or the savepoint in the caller's, whose release is
-// not cut off halfway: pgx would not roll back to it any more, and the change
-// would stay in the caller's transaction.
-func commit(ctx context.Context, db DB, tx pgx.Tx) error {
-	err := ctx.Err()
-	if _, nested := db.(pgx.Tx); nested && err == nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
-		defer cancel()
-	}
-	if err == nil {
-		err = tx.Commit(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("gates: commit: %w", err)
-	}
-	return nil
-}
-
-// rollback ends a transaction that was not committed, also when ctx has ended.
-func rollback(ctx context.Context, tx pgx.Tx) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
-	defer cancel()
-	_ = tx.Rollback(ctx) // a failed rollback closes the connection, and the server rolls back
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -31,6 +32,10 @@ func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob)
 	return nil
 }
 
+// timedOutBudget is how long the isolating way tries groups that the server's
+// statement_timeout ends, before the batch is too large.
+const timedOutBudget = time.Second
+
 // groups writes jobs in groups.
 func (a *attempt) groups(
 	queue func(*pgx.Batch, []*claimedJob) func(context.Context) error,
@@ -43,7 +48,8 @@ func (a *attempt) groups(
 		Ends: func(err error) bool {
 			return !mayConcernRows(err) || pgtx.IsConflict(err) && a.conflicts < pgtx.MaxConflicts
 		},
-		LockTimedOut: a.lockTimedOut,
+		LockTimedOut:   a.lockTimedOut,
+		TimedOutBudget: timedOutBudget,
 	}
 	if !a.r.nested {
 		w.ShortLockTimeout = "set local lock_timeout = " + a.r.shortLockTimeout

@@ -13,31 +13,9 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// Statements around the writes of a group. The first savepoint is set in an
-// exchange before the writes: a statement that cannot even be prepared aborts the
-// transaction too. The next group releases it and sets it anew, so that savepoints
-// do not pile up; the last one is left to the end of the transaction.
-const (
-	sqlSavepoint = "savepoint lease_reaper"
-	sqlRelease   = "release savepoint lease_reaper"
-	sqlUndo      = "rollback to savepoint lease_reaper"
-
-	// sqlConstraints makes deferred constraints fail while the group can still be
-	// undone, instead of at the commit. The setting is then undone, so that they
-	// are deferred again for what comes after the group.
-	sqlCheckpoint  = "savepoint lease_reaper_constraints"
-	sqlConstraints = "set constraints all immediate"
-	sqlDeferAgain  = "rollback to savepoint lease_reaper_constraints"
-)
-
 // sampleSize is how many items are tried alone before an error is taken for one
 // that concerns all of them.
 const sampleSize = 16
-
-// timedOutBudget bounds the time that is lost in groups which the server's
-// statement_timeout ends. When it is used up, the batch is too large, and no item
-// is to blame.
-const timedOutBudget = time.Second
 
 // Writer writes items in groups.
 type Writer[T comparable] struct {
@@ -61,6 +39,16 @@ type Writer[T comparable] struct {
 	// group is rejected as it is. Optional.
 	Blocks func(err error) bool
 
+	// ConcernsAll reports whether an error may concern every item. It is believed
+	// when nothing was written yet, and none of a sample can be. Optional:
+	// [pgtx.MayConcernAll] unless set.
+	ConcernsAll func(err error) bool
+
+	// TimedOutBudget bounds the time that is lost in groups which the server's
+	// statement_timeout ends. When it is used up, the batch is too large, and no
+	// item is to blame. 0: no bound.
+	TimedOutBudget time.Duration
+
 	// Constraints says that deferred constraints are checked for each group: after
 	// the writes that Queue has queued or, with WritesLater, after its function.
 	Constraints, WritesLater bool
@@ -69,7 +57,7 @@ type Writer[T comparable] struct {
 	// failed. Optional.
 	ShortLockTimeout string
 
-	// LockTimedOut says that one has failed before.
+	// LockTimedOut says that one has failed.
 	LockTimedOut bool
 
 	// Blocked is set when a group was rejected as it was: either Blocks said so, or
@@ -130,7 +118,7 @@ func (w *Writer[T]) narrow(ctx context.Context, items []T, cause error) error {
 	case w.Blocks != nil && w.Blocks(cause):
 		w.block(items, cause)
 		return nil
-	case pgtx.MayConcernAll(cause) && !w.wrote:
+	case !w.wrote && w.concernsAll(cause):
 		return w.sample(ctx, items, cause)
 	case len(items) == 1:
 		return w.alone(ctx, items, cause)
@@ -138,68 +126,11 @@ func (w *Writer[T]) narrow(ctx context.Context, items []T, cause error) error {
 	return w.halve(ctx, items)
 }
 
-// try writes a group. It returns why items of it were rejected, after undoing the
-// group, or an error that ends the transaction.
-func (w *Writer[T]) try(ctx context.Context, items []T) (cause, err error) {
-	began := time.Now()
-	cause = w.send(ctx, items)
-	switch {
-	case cause == nil:
-		w.wrote, w.dirty = true, true
-		return nil, nil
-	case ctx.Err() != nil || w.Ends(cause):
-		return cause, cause
+func (w *Writer[T]) concernsAll(cause error) bool {
+	if w.ConcernsAll != nil {
+		return w.ConcernsAll(cause)
 	}
-	if pgtx.Code(cause) == pgtx.CodeQueryCanceled {
-		w.timedOut += time.Since(began)
-	}
-	if w.timedOut > timedOutBudget && len(items) > 1 || !w.undo(ctx, cause) {
-		return cause, cause
-	}
-	return cause, nil
-}
-
-// undo undoes a group, and reports whether it could.
-func (w *Writer[T]) undo(ctx context.Context, cause error) bool {
-	var unsent pgx.ErrPreprocessingBatch
-	if w.dirty && errors.As(cause, &unsent) {
-		return false // the savepoint is that of the group before
-	}
-	w.dirty = false
-	undo := sqlUndo
-	if pgtx.Code(cause) == pgtx.CodeLockNotAvailable {
-		undo += "; " + w.ShortLockTimeout
-	}
-	_, err := w.Tx.Exec(ctx, undo, pgx.QueryExecModeSimpleProtocol)
-	return err == nil
-}
-
-// send writes a group in one exchange, and does what the group needs after it.
-func (w *Writer[T]) send(ctx context.Context, items []T) error {
-	batch := &pgx.Batch{}
-	if w.dirty {
-		batch.Queue(sqlRelease)
-		batch.Queue(sqlSavepoint)
-	}
-	finish := w.Queue(batch, items)
-	if w.Constraints && !w.WritesLater {
-		queueConstraints(batch)
-	}
-	if err := w.Tx.SendBatch(ctx, batch).Close(); err != nil {
-		return err
-	}
-	if err := finish(ctx); err != nil || !w.Constraints || !w.WritesLater {
-		return err
-	}
-	batch = &pgx.Batch{}
-	queueConstraints(batch)
-	return w.Tx.SendBatch(ctx, batch).Close()
-}
-
-func queueConstraints(batch *pgx.Batch) {
-	batch.Queue(sqlCheckpoint)
-	batch.Queue(sqlConstraints)
-	batch.Queue(sqlDeferAgain)
+	return pgtx.MayConcernAll(cause)
 }
 
 // reject rejects the items that an error names, and returns the others.

@@ -85,6 +85,11 @@ func Open(ctx context.Context, db DB) (*Tx, error) {
 		}
 		return &Tx{conn: conn.Conn(), free: conn.Release}, nil
 	}
+	return Start(ctx, db)
+}
+
+// Start begins a transaction in an exchange of its own.
+func Start(ctx context.Context, db DB) (*Tx, error) {
 	tx, err := Begin(ctx, db, ReadCommitted)
 	if err != nil {
 		return nil, err
