@@ -27,8 +27,20 @@ update {queue} q
 set {state} = {leased},
   {lease_until} = now() - {most_grace} - interval '1 second'
 where q.{job_id} = coalesce(
-    (select q.{job_id} from {queue} q where q.{state} = {leased} and ` + keyed + `{only} limit 1 for update of q skip locked),
-    (select q.{job_id} from {queue} q where ` + keyed + `{only} limit 1 for update of q skip locked)
+    (
+      select q.{job_id}
+      from {queue} q
+      where q.{state} = {leased} and ` + keyed + `{only}
+      limit 1
+      for update of q skip locked
+    ),
+    (
+      select q.{job_id}
+      from {queue} q
+      where ` + keyed + `{only}
+      limit 1
+      for update of q skip locked
+    )
   )
 returning now() as now,
   q.{job_id}::text as id,
@@ -101,7 +113,8 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) error {
 	}
 	defer savepoint.Close(ctx)
 	a := &attempt{
-		r: h.r, req: request{actor: "rehearsal", limit: 1}, mode: modeIsolateConstraints, tx: savepoint, tables: h.tables,
+		r: h.r, req: request{actor: "rehearsal", limit: 1},
+		mode: modeIsolateConstraints, tx: savepoint, tables: h.tables,
 	}
 	job, err := h.makeStale(ctx, a)
 	if err != nil || job == nil {
