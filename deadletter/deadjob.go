@@ -1,6 +1,10 @@
 package deadletter
 
-import "github.com/jackc/pgx/v5"
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
 
 // found is a letter that a call has found and locked.
 type found struct {
@@ -28,8 +32,9 @@ type deadJob struct {
 	alive  int // those in another state
 	locked int // dead ones that this transaction has locked
 
-	skip    string // why a redrive leaves it alone
-	removed int    // queue rows that a purge has removed
+	skip    string        // why a redrive leaves it alone
+	wait    time.Duration // how long after the redrive it is to run
+	removed int           // queue rows that a purge has removed
 	failure *Failure
 }
 

@@ -85,6 +85,11 @@ func (b Batch) array() string {
 	return pgtext.Array(len(b.Jobs), func(i int) string { return b.Jobs[i].ID })
 }
 
+// attempts are the jobs' attempts as one parameter.
+func (b Batch) attempts() string {
+	return pgtext.Integers(len(b.Jobs), func(i int) int64 { return int64(b.Jobs[i].Attempts) })
+}
+
 // in puts the queue's names, and others as pairs of placeholder and SQL, into a
 // statement. What it puts in is not searched again.
 func (q Queue) in(sql string, others ...string) string {
@@ -97,6 +102,17 @@ func (q Queue) in(sql string, others ...string) string {
 		"{job_id}", q.JobID,
 		"{kind}", kind,
 		"{attempts}", q.Attempts,
+		"{attempts_label}", label(q.Attempts),
 		"{max_attempts}", q.MaxAttempts,
 	)...).Replace(sql)
+}
+
+// label is the name that a quoted name stands for, as a literal.
+func label(quoted string) string {
+	name := quoted
+	if strings.HasPrefix(quoted, `"`) && len(quoted) > 1 {
+		name = strings.ReplaceAll(quoted[1:len(quoted)-1], `""`, `"`)
+	}
+	literal, _ := pgtext.Label(name) // the name was checked when it was quoted
+	return literal
 }

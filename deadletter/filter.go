@@ -81,14 +81,16 @@ func (w *where) and(condition string, args ...any) {
 	w.sql.WriteString(condition)
 }
 
-// conditions adds what f asks for, over a letter d.
+// conditions adds what f asks for, over a letter d. Texts are compared byte by
+// byte: a collation that is not deterministic would find others equal, and has no
+// search for a part.
 func (f Filter) conditions(w *where) {
 	f.identity(w)
 	if f.Kinds != nil {
-		w.and("d.job_kind = any(?::text[])", array(f.Kinds))
+		w.and(`d.job_kind::text collate "C" = any(?::text[])`, array(f.Kinds))
 	}
 	if f.ErrorContains != "" {
-		w.and("strpos(d.final_error, ?::text) > 0", f.ErrorContains)
+		w.and(`strpos(d.final_error::text collate "C", ?::text) > 0`, f.ErrorContains)
 	}
 	if f.OlderThan > 0 {
 		w.and("d.moved_at < now() - ?::bigint * interval '1 microsecond'", f.OlderThan.Microseconds())

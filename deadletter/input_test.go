@@ -76,20 +76,26 @@ func TestImpossibleCallsAreTypedErrors(t *testing.T) {
 	_, listed := deadletter.List(ctx, (*pgxpool.Pool)(nil), deadletter.Store{}, deadletter.Filter{}, 1)
 
 	tests := map[string]struct{ got, want error }{
-		"no actor":                 {redrive(db, deadletter.Store{}, "", deadletter.Filter{}), deadletter.ErrActor},
-		"a white actor":            {redrive(db, deadletter.Store{}, " \t\n", deadletter.Filter{}), deadletter.ErrActor},
-		"an actor with a NUL":      {redrive(db, deadletter.Store{}, "a\x00", deadletter.Filter{}), deadletter.ErrActor},
-		"an actor that's no UTF-8": {redrive(db, deadletter.Store{}, "\xff", deadletter.Filter{}), deadletter.ErrActor},
-		"of redriven letters":      {redrive(db, deadletter.Store{}, operator, deadletter.Filter{Status: deadletter.StatusRedriven}), deadletter.ErrFilter},
-		"a queue without a table":  {redrive(db, deadletter.Store{Queue: deadletter.Queue{JobID: `id`}}, operator, deadletter.Filter{}), deadletter.ErrQueue},
-		"no queue":                 {redrive(db, partial, operator, deadletter.Filter{}), deadletter.ErrQueue},
-		"no database":              {redrive(nil, deadletter.Store{}, operator, deadletter.Filter{}), deadletter.ErrNilDB},
-		"no pool":                  {redrive((*pgxpool.Pool)(nil), deadletter.Store{}, operator, deadletter.Filter{}), deadletter.ErrNilDB},
-		"list without a pool":      {listed, deadletter.ErrNilDB},
-		"purge without a database": {purge(nil, deadletter.Store{}, 0, deadletter.PurgeConfig{}), deadletter.ErrNilDB},
-		"purge without a queue":    {purge(db, partial, 0, deadletter.PurgeConfig{}), deadletter.ErrQueue},
-		"purge of a negative age":  {purge(db, deadletter.Store{}, -1, deadletter.PurgeConfig{}), deadletter.ErrNegative},
-		"purge in negative":        {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Batch: -1}), deadletter.ErrNegative},
+		"no actor":                   {redrive(db, deadletter.Store{}, "", deadletter.Filter{}), deadletter.ErrActor},
+		"a white actor":              {redrive(db, deadletter.Store{}, " \t\n", deadletter.Filter{}), deadletter.ErrActor},
+		"an actor with a NUL":        {redrive(db, deadletter.Store{}, "a\x00", deadletter.Filter{}), deadletter.ErrActor},
+		"an actor that's no UTF-8":   {redrive(db, deadletter.Store{}, "\xff", deadletter.Filter{}), deadletter.ErrActor},
+		"of redriven letters":        {redrive(db, deadletter.Store{}, operator, deadletter.Filter{Status: deadletter.StatusRedriven}), deadletter.ErrFilter},
+		"a queue without a table":    {redrive(db, deadletter.Store{Queue: deadletter.Queue{JobID: `id`}}, operator, deadletter.Filter{}), deadletter.ErrQueue},
+		"no queue":                   {redrive(db, partial, operator, deadletter.Filter{}), deadletter.ErrQueue},
+		"no database":                {redrive(nil, deadletter.Store{}, operator, deadletter.Filter{}), deadletter.ErrNilDB},
+		"no pool":                    {redrive((*pgxpool.Pool)(nil), deadletter.Store{}, operator, deadletter.Filter{}), deadletter.ErrNilDB},
+		"list without a pool":        {listed, deadletter.ErrNilDB},
+		"purge without a database":   {purge(nil, deadletter.Store{}, 0, deadletter.PurgeConfig{}), deadletter.ErrNilDB},
+		"purge without a queue":      {purge(db, partial, 0, deadletter.PurgeConfig{}), deadletter.ErrQueue},
+		"purge of a negative age":    {purge(db, deadletter.Store{}, -1, deadletter.PurgeConfig{}), deadletter.ErrNegative},
+		"purge by a status of none":  {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Filter: deadletter.Filter{Status: "x"}}), deadletter.ErrFilter},
+		"purge of what is kept":      {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Filter: deadletter.Filter{Status: deadletter.StatusUnredriven}}), deadletter.ErrFilter},
+		"purge by a negative age":    {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Filter: deadletter.Filter{OlderThan: -1}}), deadletter.ErrNegative},
+		"purge of a negative wait":   {purge(db, deadletter.Store{LockTimeout: -1}, 0, deadletter.PurgeConfig{}), deadletter.ErrNegative},
+		"redrive of a negative wait": {redrive(db, deadletter.Store{LockTimeout: -1}, operator, deadletter.Filter{}), deadletter.ErrNegative},
+		"over a negative time":       {redrive(db, deadletter.Store{Spread: -1}, operator, deadletter.Filter{}), deadletter.ErrNegative},
+		"purge in negative":          {purge(db, deadletter.Store{}, 0, deadletter.PurgeConfig{Batch: -1}), deadletter.ErrNegative},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -138,6 +144,8 @@ func TestAnIDOfAnotherTypeIsATypedError(t *testing.T) {
 				_, err := deadletter.List(t.Context(), pool, deadletter.Store{}, test.filter, 10)
 				requireTyped(t, err, test.want, test.sqlState, mode)
 				_, err = deadletter.Redrive(t.Context(), pool, deadletter.Store{}, operator, test.filter, 10)
+				requireTyped(t, err, test.want, test.sqlState, mode)
+				_, err = deadletter.Purge(t.Context(), pool, deadletter.Store{}, 0, deadletter.PurgeConfig{Unredriven: true, Filter: test.filter})
 				requireTyped(t, err, test.want, test.sqlState, mode)
 			}
 			require.Equal(t, before, fingerprint(t, pool))

@@ -41,7 +41,25 @@ type Letter struct {
 type listed struct {
 	Letter
 
-	Place string
+	Document *string // the job, when it was asked for
+	Place    string
+}
+
+// letter is the letter with its job, if that was asked for. A column of the type
+// text may hold what is no JSON; it is then shown as a string, so that one letter
+// does not spoil the page.
+func (l listed) letter() (Letter, error) {
+	letter := l.inUTC()
+	if l.Document == nil {
+		return letter, nil
+	}
+	letter.Job = json.RawMessage(*l.Document)
+	if json.Valid(letter.Job) {
+		return letter, nil
+	}
+	var err error
+	letter.Job, err = json.Marshal(*l.Document)
+	return letter, err
 }
 
 // List reads the letters that a filter lets through, oldest first, at most limit.
@@ -52,13 +70,14 @@ type listed struct {
 // [ErrLimit], a filter that cannot be [ErrFilter] or [ErrNegative], an id that is
 // not of the key's type [ErrID].
 func List(ctx context.Context, db DB, store Store, filter Filter, limit int) (*Page, error) {
-	return list(ctx, db, store, filter, limit, "null::jsonb")
+	return list(ctx, db, store, filter, limit, "null::text")
 }
 
 // ListWithJobs is List with the whole queue row of each job as it stood when it
-// died, payload and all.
+// died, payload and all. The letters' column job may be jsonb, json or text; what
+// a text holds that is no JSON is shown as a JSON string.
 func ListWithJobs(ctx context.Context, db DB, store Store, filter Filter, limit int) (*Page, error) {
-	return list(ctx, db, store, filter, limit, "d.job::jsonb")
+	return list(ctx, db, store, filter, limit, "d.job::text")
 }
 
 func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job string) (*Page, error) {
@@ -94,7 +113,10 @@ func (p *Page) read(ctx context.Context, tx pgx.Tx, sql string, args []any) erro
 	}
 	p.Letters = make([]Letter, len(rows))
 	for i, row := range rows {
-		p.Letters[i] = row.inUTC()
+		var err error
+		if p.Letters[i], err = row.letter(); err != nil {
+			return err
+		}
 	}
 	if len(rows) == p.Limit {
 		last := rows[len(rows)-1]

@@ -194,3 +194,48 @@ func TestListOnlyReads(t *testing.T) {
 	require.Len(t, list(t, traced, deadletter.Filter{}, 10).Letters, 2)
 	require.Contains(t, recorder.statements, "begin isolation level read committed read only")
 }
+
+// A collation that ignores case knows no part of a text, and takes kinds for equal
+// that are not.
+func TestAFilterComparesTextsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	const changed = `
+create extension if not exists citext;
+create type sort as enum ('a', 'A', 'b');
+create collation loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+alter table job_dead_letter `
+
+	tests := map[string]struct{ change string }{
+		"a collation": {changed + `alter column job_kind type text collate loose, alter column final_error type text collate loose`},
+		"citext":      {changed + `alter column job_kind type citext, alter column final_error type citext`},
+		"an enum":     {changed + `alter column job_kind type sort using job_kind::sort`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, ids := openLetters(t, "a", "A", "b")
+			execute(t, pool, `update job_dead_letter set final_error = 'Timeout' where job_kind <> 'b'`, test.change)
+
+			require.Equal(t, ids[:1], jobsIn(list(t, pool, deadletter.Filter{Kinds: []string{"a"}}, 10)))
+			require.Equal(t, ids[:2], jobsIn(list(t, pool, deadletter.Filter{ErrorContains: "Time"}, 10)))
+			require.Empty(t, jobsIn(list(t, pool, deadletter.Filter{ErrorContains: "time", Kinds: []string{"a", "A"}}, 10)))
+			require.Equal(t, ids[1:2], jobsOf(redriveAll(t, pool, deadletter.Filter{Kinds: []string{"A"}, ErrorContains: "T"})))
+		})
+	}
+}
+
+// A column of texts takes anything. One letter that is no JSON must not hide the
+// others of its page.
+func TestALetterThatIsNoJSONIsShownAsAString(t *testing.T) {
+	t.Parallel()
+	pool, _ := openLetters(t, "a", "b")
+	execute(t, pool, `alter table job_dead_letter alter column job type text`,
+		`update job_dead_letter set job = '<job "a"/>' where job_kind = 'a'`,
+		`update job_dead_letter set job = '{"x": "\u0000", "n": 1e200000}' where job_kind = 'b'`)
+
+	page, err := deadletter.ListWithJobs(t.Context(), pool, deadletter.Store{}, deadletter.Filter{}, 10)
+
+	require.NoError(t, err)
+	require.JSONEq(t, `"<job \"a\"/>"`, string(page.Letters[0].Job))
+	require.Equal(t, `{"x": "\u0000", "n": 1e200000}`, string(page.Letters[1].Job))
+}

@@ -36,7 +36,10 @@ const sampleSize = 16
 // undone and halved, until that item stands alone.
 type narrower[T any] struct {
 	tx     pgx.Tx
-	nested bool // the constraints of a caller's transaction are left to the caller
+	nested bool // the constraints and settings of a caller's transaction are left to the caller
+
+	lockTimeout lockTimeout // that the transaction has
+	waited      bool        // for all of it, once
 
 	queue func(b *pgx.Batch, items []T) (missing func(item T) bool) // the writes, and which the server left out
 	fail  func(item T, cause error)
@@ -91,6 +94,10 @@ func (n *narrower[T]) probe(ctx context.Context, items []T) (cause, err error) {
 	}
 	if _, err := n.tx.Exec(ctx, sqlUndo); err != nil {
 		return cause, cause // the connection is gone
+	}
+	if isLockTimeout(cause) && !n.nested && !n.waited {
+		n.waited = true
+		return cause, n.lockTimeout.again().set(ctx, n.tx)
 	}
 	return cause, nil
 }
@@ -170,21 +177,17 @@ func mayBlameRows(ctx context.Context, err error) bool {
 // of the manual.
 func mayBlameAll(err error) bool {
 	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && slices.Contains([]string{
+	if !errors.As(err, &pgErr) || pgErr.Code == lockNotAvailable || isOfValue(pgErr) {
+		return false
+	}
+	return slices.Contains([]string{
 		"08", "0A", "25", "26", "28", "3D", "3F", "40", "42", "53", "55", "57", "58", "F0", "XX",
 	}, class(pgErr.Code))
 }
 
-// failure tells why a letter was turned away. PostgreSQL's message about a value
-// that does not fit quotes the value, which may be the payload's.
-func failure(letter, job string, err error) Failure {
-	f := Failure{DeadLetterID: letter, JobID: job, Error: errKeptBack.Error()}
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
-		f.SQLState, f.Error = pgErr.Code, pgErr.Message
-		if class(pgErr.Code) == "22" {
-			f.Error = "a stored value does not fit its column"
-		}
-	}
-	return f
+// isOfValue reports whether a name or a syntax that is wrong was a stored value's:
+// a tsquery, a regclass. Those of a statement have a position in its text.
+func isOfValue(err *pgconn.PgError) bool {
+	return (class(err.Code) == "42" || class(err.Code) == "3F") && err.Code != insufficientPrivilege &&
+		err.Position == 0 && err.InternalPosition == 0
 }

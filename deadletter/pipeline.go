@@ -16,19 +16,7 @@ type Pipeliner interface {
 	Queue(b *pgx.Batch, batch Batch) func() ([]Receipt, error)
 }
 
-// Strict is a [Pipeliner] that can leave it to the server to see that every job
-// was stored. QueueStrict is Queue with statements that fail when one was not, so
-// that nothing has to be looked at before the reaper's commit, which then travels
-// in the same exchange.
-type Strict interface {
-	Pipeliner
-	QueueStrict(b *pgx.Batch, batch Batch) func() ([]Receipt, error)
-}
-
-var (
-	_ Strict    = Table{}
-	_ Pipeliner = Function{}
-)
+var _ Pipeliner = Function{}
 
 // send moves a batch in an exchange of its own.
 func send(ctx context.Context, tx pgx.Tx, p Pipeliner, batch Batch) ([]Receipt, error) {

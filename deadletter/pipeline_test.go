@@ -18,7 +18,6 @@ func TestPipelinersTravelWithOtherStatements(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct{ mover deadletter.Pipeliner }{
-		"a table":    {deadletter.Table{}},
 		"a function": {deadletter.Function{}},
 	}
 	for name, test := range tests {
@@ -58,7 +57,6 @@ func TestPipelinersQueueNothingUnderAnImpossibleName(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct{ mover deadletter.Pipeliner }{
-		"a table":    {deadletter.Table{Name: pgx.Identifier{""}}},
 		"a function": {deadletter.Function{Name: pgx.Identifier{"a\x00"}}},
 	}
 	for name, test := range tests {

@@ -21,6 +21,23 @@ type PurgeConfig struct {
 	// last one the job: its queue row, if that is in the state of dead letters.
 	// Nothing can bring such a job back. Default false.
 	Unredriven bool
+
+	// Filter says which of the letters that are old enough are removed: those of
+	// some kinds or ids, say. It only ever leaves letters out. With
+	// StatusUnredriven, which takes Unredriven, the redriven ones stay. The zero
+	// value lets all through.
+	Filter Filter
+}
+
+func (c PurgeConfig) validate() error {
+	faults := []error{c.Filter.validate()}
+	if c.Batch < 0 {
+		faults = append(faults, fmt.Errorf("%w: Batch %d", ErrNegative, c.Batch))
+	}
+	if c.Filter.Status == StatusUnredriven && !c.Unredriven {
+		faults = append(faults, fmt.Errorf("%w: unredriven letters are removed only with Unredriven", ErrFilter))
+	}
+	return errors.Join(faults...)
 }
 
 // maxPurgeFailures is how many failures the result of a purge lists.
@@ -51,28 +68,32 @@ const maxPurgeFailures = 100
 func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg PurgeConfig) (*PurgeResult, error) {
 	result := &PurgeResult{}
 	t, err := store.tables()
-	faults := []error{checkDB(db), err, checkAge("olderThan", olderThan)}
-	if cfg.Batch < 0 {
-		faults = append(faults, fmt.Errorf("%w: Batch %d", ErrNegative, cfg.Batch))
-	}
+	faults := []error{checkDB(db), err, checkAge("olderThan", olderThan), cfg.validate()}
 	if err := errors.Join(faults...); err != nil {
 		return result, err
 	}
 	if cfg.Batch == 0 {
 		cfg.Batch = 1000
 	}
-	p := &purge{tables: t, db: db, age: olderThan, limit: cfg.Batch, result: result}
-	if err := p.drain(ctx, false); err != nil || !cfg.Unredriven {
-		return result, err
+	p := &purge{
+		tables: t, db: db, nested: isNested(db), age: olderThan, filter: cfg.Filter, limit: cfg.Batch, result: result,
 	}
-	return result, p.drain(ctx, true)
+	if cfg.Filter.Status != StatusUnredriven {
+		err = p.drain(ctx, false)
+	}
+	if err == nil && cfg.Unredriven && cfg.Filter.Status != StatusRedriven {
+		err = p.drain(ctx, true)
+	}
+	return result, err
 }
 
 // purge is one call.
 type purge struct {
 	tables
 	db     DB
+	nested bool
 	age    time.Duration
+	filter Filter
 	limit  int
 	result *PurgeResult
 }
@@ -106,7 +127,7 @@ type purgeBatch struct {
 
 func (b *purgeBatch) run(ctx context.Context, behind place) error {
 	if err := b.find(ctx, behind); err != nil {
-		return explain("purge", err)
+		return b.filter.explain("purge", err)
 	}
 	if err := b.remove(ctx); err != nil {
 		return explain("purge", err)
@@ -122,7 +143,15 @@ func (b *purgeBatch) find(ctx context.Context, behind place) error {
 		w.and(redrivenBefore)
 	}
 	behind.conditions(w)
-	err := pgxscan.Select(ctx, b.tx, &b.found, b.in(sqlPurge, "{and}", w.sql.String()), w.args...)
+	b.filter.conditions(w)
+	batch := &pgx.Batch{}
+	if !b.nested {
+		b.lockTimeout.queue(batch)
+	}
+	batch.Queue(b.in(sqlPurge, "{and}", w.sql.String()), w.args...).Query(func(found pgx.Rows) error {
+		return pgxscan.ScanAll(&b.found, found)
+	})
+	err := b.tx.SendBatch(ctx, batch).Close()
 	b.jobs = group(b.found)
 	return err
 }
@@ -145,8 +174,10 @@ func (b *purgeBatch) remove(ctx context.Context) error {
 			ready = append(ready, job)
 		}
 	}
-	writer := &narrower[*deadJob]{tx: b.tx, nested: isNested(b.db), queue: b.queueRemoval, fail: (*deadJob).fail}
-	return writer.write(ctx, ready)
+	writer := &narrower[*deadJob]{
+		tx: b.tx, nested: b.nested, lockTimeout: b.lockTimeout, queue: b.queueRemoval, fail: (*deadJob).fail,
+	}
+	return discreet(writer.write(ctx, ready))
 }
 
 // queueRemoval queues what removes the letters of jobs, and returns for which of

@@ -7,17 +7,46 @@ import (
 
 	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
-
-	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// column is a column of the queue that an insert can write.
-type column struct {
-	Schema, Relation string // the queue's
-	Name             string
-	Named            int    // which of the queue's named columns it is, from 1; 0: one of the user's own
-	Preset           string // what fills it when nothing is said, as SQL; empty: NULL does
-}
+// sqlRebuild puts the rows of jobs back into the queue, as their letters have
+// them, and returns their keys, NULL for one that a trigger put into another
+// state. The key's own value is written also where an identity would make one.
+// Served by the letters' key.
+//
+// The letter's job may be jsonb, json or text. A json column of the queue may
+// hold escapes that PostgreSQL stores and cannot decode, and one of them would
+// keep the whole document from being taken apart. So they are replaced first, by
+// a text that no document can hold, and put back into the raw values.
+//
+//	$1 dead letter ids  array of the key's type
+//	$2 waits            bigint[], microseconds until each job is to run
+//	$3 escapes          text, what finds escapes that cannot be decoded
+//	$4 escape           text, how they begin
+const sqlRebuild = `-- deadletter.rebuild
+insert into {queue} ({columns})
+overriding system value
+select
+  {values}
+from unnest(array_cat(array(select k.dead_letter_id from {dead_letter} k where false), $1), $2::bigint[]) as u(id, wait)
+join {dead_letter} d on d.dead_letter_id = u.id
+cross join lateral (select d.job::text as job, 'escape' || md5(d.job::text) as mark) t
+cross join lateral (
+  select array_agg(e.key) as keys,
+    coalesce(json_object_agg(e.key, e.value) filter (where e.key <> all({apart}::text[])), '{}')::text as others{raw}
+  from json_each(
+    case when strpos(t.job, $4::text) > 0 then regexp_replace(t.job, $3::text, chr(92) || '1' || t.mark, 'g') else t.job end::json
+  ) e
+) p
+cross join lateral json_to_record(replace(p.others, t.mark, $4::text)::json) as r({definition})
+returning case when {state} = {retry_waiting} then {job_id}::text end`
+
+// What sqlRebuild is told of escapes: an unescaped NUL, or half of a surrogate
+// pair, begins behind an even number of backslashes.
+const (
+	undecodable = `(?<!\\)((?:\\\\)*)\\u(?=0000|[dD][89a-fA-F])`
+	escape      = `\u`
+)
 
 // rebuild returns the statement that puts rows back into the queue, as the queue
 // is today: a column that was dropped since is left out, and one that was added
@@ -34,57 +63,23 @@ func (t tables) rebuild(ctx context.Context, tx pgx.Tx) (string, error) {
 	if len(columns) == 0 {
 		return "", fmt.Errorf("%s has no columns", q.Table)
 	}
-	names, values := make([]string, len(columns)), make([]string, len(columns))
+	var names, values, apart, definition []string
+	var raw strings.Builder
 	for i, c := range columns {
-		names[i], values[i] = quote(c.Name), c.value(q)
+		names = append(names, quote(c.Name))
+		values = append(values, c.value(q, i))
+		switch {
+		case c.isApart():
+			apart = append(apart, literal(c.Name))
+			fmt.Fprintf(&raw, ",\n    max(e.value::text) filter (where e.key = %s) as v%d", literal(c.Name), i)
+		case c.isRead():
+			definition = append(definition, quote(c.Name)+" "+c.Base)
+		}
 	}
 	return t.in(sqlRebuild,
 		"{columns}", strings.Join(names, ", "),
 		"{values}", strings.Join(values, ",\n  "),
-		"{row_type}", quote(columns[0].Schema, columns[0].Relation)), nil
-}
-
-// value is what a rebuilt row has in the column, as SQL over a letter d and the
-// row r that it holds. The key is the letter's own, so that a column that has
-// another name by now does no harm; nor does it to what the letter has beside.
-func (c column) value(q Queue) string {
-	switch c.Named {
-	case 1:
-		return "d.job_id"
-	case 2:
-		return c.stored("d.job_kind")
-	case 3:
-		return c.stored("d.max_attempts")
-	case 4:
-		return q.RetryWaiting
-	case 5:
-		return "0"
-	case 6:
-		return "now()"
-	case 7, 8, 9:
-		return "null"
-	}
-	return c.stored(c.Preset)
-}
-
-// stored is the column as the letter has it, or something else where it has
-// nothing of that name.
-func (c column) stored(otherwise string) string {
-	value := "r." + quote(c.Name)
-	if otherwise == "" {
-		return value
-	}
-	return fmt.Sprintf("case when d.job::jsonb ? %s then %s else %s end", literal(c.Name), value, otherwise)
-}
-
-// quote quotes a name that the catalogs have.
-func quote(name ...string) string { return pgx.Identifier(name).Sanitize() }
-
-// literal quotes a name as a text. One that a table has can be quoted.
-func literal(name string) string {
-	sql, err := pgtext.Label(name)
-	if err != nil {
-		return "''"
-	}
-	return sql
+		"{apart}", "array["+strings.Join(apart, ", ")+"]",
+		"{raw}", raw.String(),
+		"{definition}", strings.Join(definition, ", ")), nil
 }

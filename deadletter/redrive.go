@@ -96,6 +96,9 @@ func (r *redrive) find(ctx context.Context) error {
 	w := &where{args: []any{int64(r.limit)}}
 	r.filter.conditions(w)
 	b := &pgx.Batch{}
+	if !r.nested {
+		r.lockTimeout.queue(b)
+	}
 	queueNow(b, &r.result.RedrivenAt)
 	b.Queue(r.in(sqlRedrive, "{and}", w.sql.String()), w.args...).Query(func(found pgx.Rows) error {
 		return pgxscan.ScanAll(&r.found, found)
@@ -135,8 +138,10 @@ func (r *redrive) settle(ctx context.Context) error {
 			return err
 		}
 	}
-	writer := &narrower[*deadJob]{tx: r.tx, nested: r.nested, queue: r.queueWrites, fail: (*deadJob).fail}
-	return writer.write(ctx, ready)
+	writer := &narrower[*deadJob]{
+		tx: r.tx, nested: r.nested, lockTimeout: r.lockTimeout, queue: r.queueWrites, fail: (*deadJob).fail,
+	}
+	return discreet(writer.write(ctx, ready))
 }
 
 // report says what became of each job.

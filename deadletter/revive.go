@@ -2,8 +2,12 @@ package deadletter
 
 import (
 	"context"
+	"math/bits"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // look locks what the jobs are made of, and reads what someone else has locked,
@@ -20,7 +24,8 @@ func (r *redrive) look(ctx context.Context) error {
 	return r.tx.SendBatch(ctx, b).Close()
 }
 
-// ready returns the jobs that can be redriven, and whether rows of some are gone.
+// ready returns the jobs that can be redriven, spread evenly, and whether rows of
+// some are gone.
 func (r *redrive) ready() (ready []*deadJob, gone bool) {
 	for _, job := range r.jobs {
 		if job.skip = job.obstacle(); job.skip == "" {
@@ -28,7 +33,17 @@ func (r *redrive) ready() (ready []*deadJob, gone bool) {
 			gone = gone || job.gone()
 		}
 	}
+	for i, job := range ready {
+		job.wait = part(r.spread, i, len(ready))
+	}
 	return ready, gone
+}
+
+// part is i nth of a whole. The product does not fit 64 bits.
+func part(whole time.Duration, i, n int) time.Duration {
+	hi, lo := bits.Mul64(uint64(whole), uint64(i)) //nolint:gosec // neither is negative
+	quotient, _ := bits.Div64(hi, lo, uint64(n))   //nolint:gosec // i < n, so that it is less than the whole
+	return time.Duration(quotient)                 //nolint:gosec // likewise
 }
 
 // obstacle is why the job cannot be redriven.
@@ -70,11 +85,15 @@ func (r *redrive) queueRevival(b *pgx.Batch, jobs []*deadJob, back map[string]bo
 		return
 	}
 	var n *int
-	each(b, r.in(sqlRevive), array(ids(jobs)), func() {
-		if n != nil {
-			back[jobs[*n-1].id] = true
-		}
-	}, &n)
+	b.Queue(r.in(sqlRevive), array(ids(jobs)), waits(jobs)).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&n}, func() error {
+			if n != nil {
+				back[jobs[*n-1].id] = true
+			}
+			return nil
+		})
+		return err
+	})
 }
 
 // queueRebuild queues what puts jobs back whose queue rows are gone, as their
@@ -87,5 +106,10 @@ func (r *redrive) queueRebuild(b *pgx.Batch, jobs []*deadJob, back map[string]bo
 	for i, job := range jobs {
 		newest[i] = job.letters[0]
 	}
-	collect(b, back, r.insert, array(newest))
+	collect(b, back, r.insert, array(newest), waits(jobs), undecodable, escape)
+}
+
+// waits is how long each job waits before it is to run, in microseconds.
+func waits(jobs []*deadJob) string {
+	return pgtext.Integers(len(jobs), func(i int) int64 { return jobs[i].wait.Microseconds() })
 }

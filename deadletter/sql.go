@@ -25,7 +25,7 @@ select
   least(greatest(d.moved_at, {first}), {last}) as moved_at,
   case when d.redriven_at is not null then least(greatest(d.redriven_at, {first}), {last}) end as redriven_at,
   d.redriven_by::text as redriven_by,
-  {job} as job,
+  {job} as document,
   to_jsonb(d.moved_at) #>> '{}' as place
 from {dead_letter} d
 where true{and}

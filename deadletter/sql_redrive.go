@@ -105,65 +105,18 @@ join {queue} q on q.{job_id} = u.job_id`
 // Served by the queue's key.
 //
 //	$1 job ids  array of the key's type
+//	$2 waits    bigint[], microseconds until each job is to run
 const sqlRevive = `-- deadletter.revive
 update {queue} q
 set {state} = {retry_waiting},
   {attempts} = 0,
-  {scheduled_at} = now(),
+  {scheduled_at} = now() + ($2::bigint[])[u.n] * interval '1 microsecond',
   {lease_owner} = null,
   {lease_until} = null{clear_error}
 from ` + ofQueue + `
 where q.{job_id} = u.job_id
   and q.{state} = {dead}
 returning case when q.{state} = {retry_waiting} then u.n end`
-
-// sqlColumns reads the columns of the queue that an insert can write, with what
-// fills each when nothing is said, as SQL; whose name a column is of the named
-// ones, counted from 1; and the queue's schema and name. Nothing is locked.
-//
-//	$1 queue  text, quoted
-//	$2 named  text[], quoted, empty for no column
-const sqlColumns = `-- deadletter.columns
-select n.nspname::text as schema, c.relname::text as relation, a.attname::text as name,
-  coalesce(array_position(array(
-    select case when u.name <> '' then (parse_ident(u.name))[1] end
-    from unnest($2::text[]) with ordinality as u(name, n)
-    order by u.n
-  ), a.attname::text), 0) as named,
-  coalesce(
-    pg_get_expr(d.adbin, d.adrelid),
-    case when a.attidentity <> '' then
-      format('nextval(%L::regclass)', pg_get_serial_sequence($1::text, a.attname::text))
-    end,
-    pg_get_expr(t.typdefaultbin, 0),
-    ''
-  ) as preset
-from pg_attribute a
-join pg_class c on c.oid = a.attrelid
-join pg_namespace n on n.oid = c.relnamespace
-join pg_type t on t.oid = a.atttypid
-left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
-where a.attrelid = $1::text::regclass
-  and a.attnum > 0
-  and not a.attisdropped
-  and a.attgenerated = ''
-order by a.attnum`
-
-// sqlRebuild puts the rows of jobs back into the queue, as their letters have
-// them, and returns their keys, NULL for one that a trigger put into another
-// state. The key's own value is written also where an identity would make one.
-// Served by the letters' key.
-//
-//	$1 dead letter ids  array of the key's type
-const sqlRebuild = `-- deadletter.rebuild
-insert into {queue} ({columns})
-overriding system value
-select
-  {values}
-from {dead_letter} d
-cross join lateral jsonb_populate_record(null::{row_type}, d.job::jsonb) r
-where d.dead_letter_id = any($1)
-returning case when {state} = {retry_waiting} then {job_id}::text end`
 
 // sqlMark marks letters, as they were locked, and returns their keys. Served by
 // the letters' key.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Store is a dead-letter table and the queue that its jobs came from, for those
@@ -25,18 +26,49 @@ import (
 type Store struct {
 	Table Table
 	Queue Queue
+
+	// LockTimeout is how long a statement of [Redrive] or [Purge] waits for a
+	// lock that someone else holds: the row that a foreign key refers to, a unique
+	// key of an open transaction, a table under DDL. It is the server's
+	// lock_timeout, in whole milliseconds, rounded up. A letter whose job waits
+	// longer is a [Failure] with the SQLSTATE 55P03, and the others are settled.
+	// Once a statement of a transaction has waited for so long, each further one
+	// of that transaction waits for a hundredth of it, so that many locked rows
+	// are found soon. Too low, and jobs fail that would have had to wait for a
+	// moment; too high, and the locks that the call holds are held for as long.
+	// Default 0: 1 s. A transaction of the caller's keeps the lock_timeout that
+	// it has.
+	LockTimeout time.Duration
+
+	// Spread is the time over which [Redrive] spreads the jobs that it sends
+	// back, by the database's clock, in whole microseconds. Of n jobs the i-th,
+	// counted from 0 in the order of their oldest letters, is scheduled i/n of
+	// Spread after the start of the transaction: the first one at once, and all of
+	// them before Spread has passed. Each call spreads its own jobs. Too low, and
+	// the jobs meet what they depend on all at once; too high, and the last ones
+	// come late. Default 0: all at once.
+	Spread time.Duration
 }
+
+const defaultLockTimeout = time.Second
 
 // tables is a store with every name in it.
 type tables struct {
 	letters string
 	queue   Queue
+
+	lockTimeout lockTimeout
+	spread      time.Duration
 }
 
 func (s Store) tables() (tables, error) {
 	letters, err := s.Table.quoted()
 	queue, lacking := s.Queue.resolve()
-	return tables{letters, queue}, errors.Join(err, lacking)
+	if s.LockTimeout == 0 {
+		s.LockTimeout = defaultLockTimeout
+	}
+	return tables{letters, queue, lockTimeout(s.LockTimeout), s.Spread},
+		errors.Join(err, lacking, checkAge("LockTimeout", s.LockTimeout), checkAge("Spread", s.Spread))
 }
 
 // resolve returns the reference schema's names for a zero queue, and an error

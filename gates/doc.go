@@ -14,8 +14,9 @@
 //	queue.lease.reaper_window_until   a time, as in [Values.Window]
 //
 // A [Source] reads the settings inside the transaction that acts on them.
-// [Table] reads a settings table and locks what it read, [Static] holds fixed
-// answers, [SourceFunc] adapts a function.
+// [Table] reads a settings table and locks what it read, [CurrentSetting] reads
+// what is stored for the database or the role, [Static] holds fixed answers,
+// [SourceFunc] adapts a function.
 //
 //	settings := gates.Table{Name: pgx.Identifier{"ops", "settings"}}
 //	reaper.New(pool, reaper.Config{Gates: settings})

@@ -4,26 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // Apply reaps the oldest stale leases, at most limit, in one transaction: a job
-// with tries left goes back to the queue with a delay, one whose tries are spent
-// to the dead letters. actor says who reaps; it is stored with the dead letters.
+// with attempts left is reset, to be tried again after a delay; one whose attempts
+// are used up is moved to the dead letters. actor says who reaps; it is stored with
+// the dead letters.
 //
-// A refusal is not an error: the result is Refused with a Reason, and nothing
-// was touched. An empty or white actor is refused as [ReasonActorRequired]
-// before a transaction is begun; a closed gate inside it.
+// A refusal is not an error: the result is Refused with a Reason, and nothing was
+// changed. An empty or white actor is refused as [ReasonActorRequired] before a
+// transaction is begun; a closed gate inside it. The first refusal may find jobs
+// locked already by the statement that also reads the gates, and lets them go;
+// further ones lock nothing until the gates are open.
 //
-// A job that PostgreSQL or the mover turns away stays as it was and is listed in
-// Failures; the others are settled. Rows that someone else has locked are left
-// to them. A lease that is not stale by the database's clock at the start of the
-// transaction is never touched.
+// A job that PostgreSQL or the mover rejects stays as it was and is listed in
+// Failures; the others are settled. When every job of a full batch is rejected, the
+// same transaction goes on with the jobs after them, up to ten batches; so more jobs
+// than limit may fail, but no more are reset or moved. When the mover can move
+// nothing, since its table or a privilege is missing or its error wraps
+// [deadletter.ErrUnavailable], jobs are reset all the same, and those to be moved
+// are Failures; if there is nothing to reset, that is the apply's error.
+//
+// Rows that someone else has locked are left to them. Any other lock, such as that
+// of a foreign key's row, is waited for as long as [Config.LockTimeout] says. A
+// lease that is not stale by the database's clock at the start of the transaction is
+// never touched.
 //
 // After an error nothing has changed, except after [ErrOutcomeUnknown], when
 // nobody can know. A limit below 1 is [ErrLimit], an actor that is not text
@@ -40,115 +50,200 @@ func (r *Reaper) Apply(ctx context.Context, actor string, limit int) (*ApplyResu
 	if err := errors.Join(checkLimit(limit), checkActor(actor)); err != nil {
 		return nil, err
 	}
-	result, _, err := r.apply(ctx, order{actor: actor, limit: limit})
+	result, _, err := r.apply(ctx, request{actor: actor, limit: limit, claims: maxClaims})
 	return result, err
 }
 
-// order is what an apply is asked to do.
-type order struct {
-	actor string
-	limit int
-	stretch
-	plan []Job // nil: the oldest stale leases
-	asks bool  // whether it is crowded
+// maxClaims is how many full batches of rejected jobs an Apply goes past.
+const maxClaims = 10
+
+// request is what an apply is asked to do.
+type request struct {
+	actor  string
+	limit  int
+	claims int    // how many batches it may claim; 0: one
+	after  cursor // where it begins
+	plan   []Job  // nil: the oldest stale leases
+
+	exclude string // the parameter of sqlNotRejected; "": none
 
 	timeout time.Duration // 0: as long as it takes
-
-	care      care
-	conflicts int // how often it was begun again after one
 }
 
-// apply reaps one batch, and also returns what it claimed, unless it was refused.
-func (r *Reaper) apply(ctx context.Context, o order) (*ApplyResult, *harvest, error) {
-	if strings.TrimSpace(o.actor) == "" {
+// mode is how an attempt settles its jobs.
+type mode int
+
+const (
+	modeFast    mode = iota // all at once
+	modeIsolate             // in groups, so that the rejected jobs stand alone
+	// modeIsolateConstraints also checks deferred constraints for each group. It is a
+	// mode of its own because OnApply may write what a deferred constraint asks
+	// for: with a hook they are checked early only after they failed the commit.
+	modeIsolateConstraints
+)
+
+// apply reaps one batch. It returns the cursor after it when the batch was full.
+func (r *Reaper) apply(ctx context.Context, req request) (*ApplyResult, *cursor, error) {
+	if strings.TrimSpace(req.actor) == "" {
 		return refusal(ReasonActorRequired), nil, nil
 	}
-	if o.timeout > 0 {
+	if req.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.timeout)
+		ctx, cancel = context.WithTimeout(ctx, req.timeout)
 		defer cancel()
 	}
-	started := time.Now()
-	result, found, err := r.persist(ctx, o)
+	began := time.Now()
+	result, next, err := r.applyWithRetry(ctx, req)
 	if err != nil {
-		return nil, nil, typed(err)
+		return nil, next, wrapReadOnly(err)
 	}
-	r.logApply(ctx, result, time.Since(started))
-	return result, found, nil
+	r.logApply(ctx, result, time.Since(began))
+	return result, next, nil
 }
 
-// ask returns the backoff base in seconds, or the reason for a refusal.
-func (r *Reaper) ask(ctx context.Context, tx pgx.Tx, o order) (baseSec int64, reason string, err error) {
-	baseSec, reason, err = r.readGates(ctx, tx)
-	if err != nil || reason != "" || r.cfg.MaxStale == 0 || o.plan != nil {
-		return baseSec, reason, err
+// applyWithRetry makes attempts until one succeeds or fails for good.
+func (r *Reaper) applyWithRetry(ctx context.Context, req request) (*ApplyResult, *cursor, error) {
+	a := &attempt{r: r, req: req}
+	for {
+		result, err := a.run(ctx)
+		if err == nil {
+			return result, a.more, nil
+		}
+		r.tables.Store(nil) // they may have been altered
+		next := a.retry(ctx, err)
+		if next == nil {
+			return nil, a.more, err
+		}
+		a = next
 	}
-	var overfull bool
-	err = tx.QueryRow(ctx, r.sql.overfull, r.scope, int64(r.cfg.MaxStale)).Scan(&overfull)
+}
+
+// attempt is one transaction of an apply.
+type attempt struct {
+	r   *Reaper
+	req request
+
+	mode         mode
+	conflicts    int  // how many attempts before it ended in one
+	lookFirst    bool // read the gates before the claim, so that a closed one is told first
+	lockTimedOut bool // the attempt before it waited for a lock in vain
+
+	tx      *pgtx.Tx
+	tables  tables
+	baseSec int64     // the backoff base
+	now     time.Time // the transaction's start, by the database's clock
+	jobs    []*claimedJob
+	skipped []Skip  // jobs of a plan that were not claimed
+	more    *cursor // not nil: the last batch was full, and ended here
+	blocked error   // not nil: no job could be moved, and why
+}
+
+// run claims, settles, calls the hook and commits.
+func (a *attempt) run(ctx context.Context) (*ApplyResult, error) {
+	defer func() { a.tx.Close(ctx) }()
+	batch, reason, err := a.begin(ctx)
 	if err != nil {
-		return 0, "", fmt.Errorf("reaper: count stale leases: %w", err)
+		return nil, err
 	}
-	if overfull {
-		return 0, ReasonMaxStaleExceeded, nil
+	a.r.refused.Store(reason != "")
+	if reason != "" {
+		return refusal(reason), nil
 	}
-	return baseSec, "", nil
+	for n := 1; len(batch) > 0; n++ {
+		if err := a.settle(ctx, batch); err != nil {
+			return nil, err
+		}
+		if a.more == nil || n >= a.req.claims || !allFailed(batch) {
+			break
+		}
+		if batch, err = a.claim(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a.finish(ctx)
 }
 
-// readGates returns the backoff base in seconds, or the reason for a refusal.
-func (r *Reaper) readGates(ctx context.Context, tx pgx.Tx) (baseSec int64, reason string, err error) {
-	var values gates.Values
-	err = guarded("source", func() (err error) {
-		values, err = r.cfg.Gates.Read(ctx, tx, gates.Keys())
-		return err
-	})
-	if err != nil && r.ownSource() {
-		return 0, "", fmt.Errorf("reaper: read gates: %w", err)
+// finish calls the hook and commits, unless the commit has travelled with the
+// writes. When nothing was changed there is no commit: it would wait for the disk
+// because of the gates' locks alone.
+func (a *attempt) finish(ctx context.Context) (*ApplyResult, error) {
+	result := a.result()
+	switch {
+	case a.tx.Committed():
+		return result, nil
+	case len(result.Actions) == 0:
+		if a.blocked != nil && !slices.ContainsFunc(a.jobs, (*claimedJob).isReset) {
+			return nil, &blockedError{a.blocked}
+		}
+		return result, nil
 	}
-	if err != nil {
-		return 0, "", &sourceError{err}
+	if err := a.onApply(ctx, result); err != nil {
+		return nil, err
 	}
-	if values, err = r.dated(ctx, tx, values); err != nil {
-		return 0, "", err
+	if err := a.tx.Commit(ctx); err != nil {
+		return nil, a.commitError(err)
 	}
-	return judge(values)
+	return result, nil
 }
 
-// dated gives values with a window the clock that judges it. The library's own
-// sources have done so already; another's may have kept an old one.
-func (r *Reaper) dated(ctx context.Context, tx pgx.Tx, values gates.Values) (gates.Values, error) {
-	if r.ownSource() {
-		return values, nil
-	}
-	return values.Dated(ctx, tx)
-}
-
-// judge returns the backoff base in seconds, or the reason for a refusal.
-func judge(values gates.Values) (baseSec int64, reason string, err error) {
-	if reason, err = values.Closed(); err != nil || reason != "" {
-		return 0, reason, err
-	}
-	baseSec, err = values.BackoffBase()
-	return baseSec, "", err
-}
-
-// ownSource reports whether the source of the settings is one of the library's,
-// whose errors are the connection's or the server's.
-func (r *Reaper) ownSource() bool {
-	switch r.cfg.Gates.(type) {
-	case gates.Table, gates.CurrentSetting:
-		return true
-	}
-	return false
-}
-
-// onApply calls the hook of a pass that changed something.
-func (r *Reaper) onApply(ctx context.Context, tx pgx.Tx, result *ApplyResult) error {
-	if r.cfg.OnApply == nil || len(result.Actions) == 0 {
+// onApply calls the hook.
+func (a *attempt) onApply(ctx context.Context, result *ApplyResult) error {
+	if a.r.cfg.OnApply == nil {
 		return nil
 	}
-	err := guarded("hook", func() error { return r.cfg.OnApply(ctx, tx, result) })
+	err := guarded("hook", func() error { return a.r.cfg.OnApply(ctx, a.tx.Tx, result) })
 	if err != nil {
 		return &hookError{err}
 	}
 	return nil
+}
+
+// commitError tells a commit that did not happen from one that may have.
+func (a *attempt) commitError(err error) error {
+	if a.r.nested || pgtx.NotCommitted(err) {
+		return &settleError{err: fmt.Errorf("reaper: commit: %w", err), atCommit: true}
+	}
+	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+}
+
+// retry returns the next attempt after an error: the same again after a conflict,
+// unless the transaction is the caller's, and a more careful one when rows may have
+// been rejected. A row that conflicts each time is rejected in the end.
+func (a *attempt) retry(ctx context.Context, err error) *attempt {
+	next := &attempt{
+		r: a.r, req: a.req, mode: a.mode, conflicts: a.conflicts,
+		lockTimedOut: pgtx.Code(err) == pgtx.CodeLockNotAvailable,
+	}
+	var claiming *claimError
+	var settling *settleError
+	switch {
+	case errors.Is(err, ErrOutcomeUnknown) || ctx.Err() != nil:
+		return nil
+	case pgtx.IsConflict(err) && (a.conflicts < pgtx.MaxConflicts || a.r.nested):
+		next.conflicts++
+		return next.unless(a.r.nested)
+	case errors.As(err, &claiming):
+		next.lookFirst = true
+		return next.unless(a.lookFirst || !pgtx.IsServerError(err))
+	case errors.As(err, &settling) && mayConcernRows(err):
+		next.mode = a.r.carefulMode(settling.atCommit)
+		return next.unless(next.mode <= a.mode)
+	}
+	return nil
+}
+
+// unless returns no attempt if there is a reason against it.
+func (a *attempt) unless(reason bool) *attempt {
+	if reason {
+		return nil
+	}
+	return a
+}
+
+// carefulMode is the mode after one in which rows were rejected.
+func (r *Reaper) carefulMode(atCommit bool) mode {
+	if atCommit || r.cfg.OnApply == nil {
+		return modeIsolateConstraints
+	}
+	return modeIsolate
 }

@@ -2,134 +2,267 @@ package reaper
 
 import (
 	"context"
-	"hash/maphash"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/backoff"
-	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// claimed is a job that the transaction has locked, what is due to it, and in
-// the end what became of it.
-type claimed struct {
-	id, kind, owner string
-	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegInfinity has them
-
-	bumped   int   // the attempts, bumped
-	spent    bool  // it moves, instead of being reset
-	delaySec int64 // of a reset
-
-	receipt *deadletter.Receipt // of a move
-	failure *Failure            // not nil: it is as it was
-}
-
-// claim locks the oldest stale leases of a stretch, at most limit, and decides
-// what is due to each.
-func (r *Reaper) claim(ctx context.Context, tx pgx.Tx, o order, baseSec int64) (*harvest, error) {
-	h := &harvest{}
-	batch := &pgx.Batch{}
-	r.queueClaim(batch, o, h)
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, claimError(o, err)
+// begin begins the transaction, reads the gates, and claims the first batch, all in
+// one exchange if it can. reason says why the apply is refused. A closed gate then
+// meets jobs that are locked already, and the end of the transaction lets them go.
+func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string, err error) {
+	if a.tx, err = pgtx.Open(ctx, a.r.db); err != nil {
+		return nil, "", fmt.Errorf("reaper: begin: %w", err)
 	}
-	return h, r.decideAll(h, baseSec)
+	a.tx.Setting(func(batch *pgx.Batch) { batch.Queue(sqlSettings, a.r.lockTimeout).Query(discard) })
+	if known := a.r.tables.Load(); a.looksFirst(known) {
+		reason, err = a.look(ctx, known)
+	} else {
+		a.tables = *known
+		err = a.tx.BeginUnprepared(ctx, a.rows().claim)
+	}
+	if err != nil || reason != "" {
+		return nil, reason, err
+	}
+	batch := a.tx.Batch()
+	evaluate := a.queueGates(batch, true)
+	read := a.queueClaim(batch)
+	if err := a.tx.Send(ctx, batch); err != nil {
+		return nil, "", &claimError{err}
+	}
+	a.tx.Prepared(a.rows().claim)
+	if reason, err = evaluate(ctx); err == nil && reason == "" {
+		jobs, err = read()
+	}
+	return jobs, reason, err
 }
 
-// Settings of a transaction, for what reads the oldest leases. Where statistics
-// know of few of them, the server would sort them all, to find the oldest of a
-// million; a sort that is forbidden leaves the index, which is read no further
-// than the batch. And where they know of very many, the server would compile the
-// statement each time, which takes longer than to run it. A caller's transaction
-// keeps the caller's settings.
-const (
-	sqlNoCompiling = "set local jit = off"
-	sqlNoSort      = "set local enable_sort = off"
-	sqlSort        = "set local enable_sort to default"
-)
+// looksFirst reports whether there is something to read before the claim.
+func (a *attempt) looksFirst(known *tables) bool {
+	return known == nil || a.lookFirst || a.r.source == nil || a.limitsStale() || a.r.refused.Load()
+}
 
-// sqlCrowded tries to take the advisory lock of the drain that goes through the
-// oldest leases, and reads whether another one has it. The lock guards nothing,
-// is never waited for, and ends with the transaction. Its class is "LEAS" in
-// ASCII, its object the queue's oid.
+// look sends the beginning of the transaction by itself, and reads without a lock
+// what may refuse the apply: so a gate that stays closed costs no lock, and one that
+// is closed is told before an error of the claim. A source of the caller's own is
+// read here. It also finds out what is known of the tables, if that is not known yet.
+func (a *attempt) look(ctx context.Context, known *tables) (reason string, err error) {
+	if err := a.tx.BeginUnprepared(ctx, sqlIsPlain); err != nil {
+		return "", fmt.Errorf("reaper: begin: %w", err)
+	}
+	batch := a.tx.Batch()
+	if known == nil {
+		known = &tables{}
+		a.r.queueTables(batch, known)
+	}
+	evaluate := a.queueGates(batch, false)
+	overfull := a.queueOverfull(batch)
+	if err := a.tx.Send(ctx, batch); err != nil {
+		return "", fmt.Errorf("reaper: read gates: %w", err)
+	}
+	a.tx.Prepared(sqlIsPlain)
+	a.tables = *known
+	a.r.tables.Store(known)
+	if a.r.source == nil {
+		evaluate = a.readGates
+	}
+	if reason, err = evaluate(ctx); err == nil && reason == "" && *overfull {
+		reason = ReasonMaxStaleExceeded
+	}
+	return reason, err
+}
+
+// sqlSettings sets the transaction's own settings. Where statistics know of few
+// stale leases, the server would sort them all to find the oldest of a million; a
+// sort that is forbidden leaves the index, which is read no further than the batch.
+// Where they know of very many, it would compile the statement each time, which
+// takes longer than to run it.
 //
-//	$1 queue  text, its quoted name
-const sqlCrowded = `-- reaper.crowded
-select not pg_try_advisory_xact_lock(1279607123, $1::text::regclass::oid::integer)`
+//	$1 lock_timeout  text, milliseconds
+const sqlSettings = `-- reaper.settings
+select set_config('lock_timeout', $1, true), set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`
 
-// queueClaim queues the claim's statement, whose rows are read into h, and before
-// it the question whether other drains are at work, if the order asks that.
-func (r *Reaper) queueClaim(batch *pgx.Batch, o order, h *harvest) {
-	if o.plan != nil {
-		r.queuePlan(batch, o.plan, h)
-		return
+// sqlAllowSort ends what sqlSettings says of sorts, for code of the caller's.
+const sqlAllowSort = "set local enable_sort to default"
+
+// queueGates queues the reading of the gates. The function it returns gives the
+// reason for a refusal once the batch was answered.
+func (a *attempt) queueGates(batch *pgx.Batch, fence bool) func(context.Context) (string, error) {
+	if a.r.source == nil {
+		return func(context.Context) (string, error) { return "", nil }
 	}
-	r.queueSettings(batch)
-	if o.asks {
-		batch.Queue(sqlCrowded, r.queue.Table).QueryRow(func(row pgx.Row) error { return row.Scan(&h.crowded) })
-	}
-	batch.Queue(r.sql.claim, r.scope, int64(o.limit), o.behind.leaseUntil, o.behind.id, o.upTo).Query(h.read)
-	r.queueOwn(batch, sqlSort)
-}
-
-// queueSettings queues the settings for what reads the oldest leases.
-func (r *Reaper) queueSettings(batch *pgx.Batch) {
-	r.queueOwn(batch, sqlNoCompiling)
-	r.queueOwn(batch, sqlNoSort)
-}
-
-// queueOwn queues a setting of a transaction of the reaper's own.
-func (r *Reaper) queueOwn(batch *pgx.Batch, sql string) {
-	if !r.nested {
-		batch.Queue(sql)
+	read := a.r.source.Queue(batch, gates.Keys(), fence)
+	return func(context.Context) (string, error) {
+		values, err := read()
+		if err != nil {
+			return "", fmt.Errorf("reaper: read gates: %w", err)
+		}
+		return a.evaluate(values)
 	}
 }
 
-// decideAll decides what is due to each job.
-func (r *Reaper) decideAll(h *harvest, baseSec int64) error {
-	err := guarded("reaper: backoff policy", func() error {
-		for _, job := range h.jobs {
-			if !job.spent {
-				job.delaySec = backoff.Clamp(r.cfg.Backoff.DelaySec(job.bumped, baseSec))
+// readGates reads a source of the caller's own.
+func (a *attempt) readGates(ctx context.Context) (reason string, err error) {
+	var values gates.Values
+	err = guarded("source", func() (err error) {
+		values, err = a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
+		return err
+	})
+	if err != nil {
+		return "", &sourceError{err}
+	}
+	if values, err = values.Dated(ctx, a.tx.Tx); err != nil {
+		return "", err
+	}
+	return a.evaluate(values)
+}
+
+// evaluate returns the reason for a refusal, or keeps the backoff base.
+func (a *attempt) evaluate(values gates.Values) (reason string, err error) {
+	if reason, err = values.Closed(); err != nil || reason != "" {
+		return reason, err
+	}
+	a.baseSec, err = values.BackoffBase()
+	return "", err
+}
+
+// limitsStale reports whether too many stale leases refuse the apply. A plan is what
+// a person looked at.
+func (a *attempt) limitsStale() bool { return a.r.cfg.MaxStale > 0 && a.req.plan == nil }
+
+// queueOverfull queues the question whether too many leases are stale.
+func (a *attempt) queueOverfull(batch *pgx.Batch) *bool {
+	overfull := new(bool)
+	if a.limitsStale() {
+		batch.Queue(a.r.sql.overfull, a.r.scope, int64(a.r.cfg.MaxStale)).QueryRow(func(row pgx.Row) error {
+			return row.Scan(overfull)
+		})
+	}
+	return overfull
+}
+
+// claim claims the next batch of a transaction that has claimed already.
+func (a *attempt) claim(ctx context.Context) ([]*claimedJob, error) {
+	a.req.after = *a.more
+	batch := &pgx.Batch{}
+	read := a.queueClaim(batch)
+	if err := a.tx.Send(ctx, batch); err != nil {
+		return nil, &claimError{err}
+	}
+	return read()
+}
+
+// queueClaim queues the claim of a batch. The function it returns gives the jobs
+// once the batch was answered, with the delay of each that is to be reset.
+func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
+	var rows []claimedJob
+	scan := func(found pgx.Rows) (err error) {
+		rows, a.now, err = scanClaim(found)
+		return err
+	}
+	if a.req.plan != nil {
+		a.queuePlan(batch, scan, &rows)
+	} else {
+		sql, args := a.rows().claim, []any{a.r.scope, int64(a.req.limit), a.req.after.leaseUntil, a.req.after.id}
+		if a.req.exclude != "" {
+			sql, args = a.rows().claimOthers, append(args, a.req.exclude)
+		}
+		batch.Queue(sql, args...).Query(scan)
+	}
+	return func() ([]*claimedJob, error) {
+		jobs := make([]*claimedJob, len(rows))
+		for i := range rows {
+			jobs[i] = &rows[i]
+		}
+		a.jobs = append(a.jobs, jobs...)
+		a.more = nil
+		if len(jobs) == a.req.limit && a.req.plan == nil {
+			a.more = jobs[len(jobs)-1].cursor()
+		}
+		return jobs, a.assignDelays(jobs)
+	}
+}
+
+// rows are the statements that find rows by their addresses, where that is safe. On
+// the isolating way they are found by their keys: a trigger may have moved a row.
+func (a *attempt) rows() *rowStatements {
+	if a.tables.plain && a.mode == modeFast {
+		return &a.r.sql.byAddress
+	}
+	return &a.r.sql.byKey
+}
+
+// assignDelays asks the backoff policy for the delay of each job that is reset.
+func (a *attempt) assignDelays(jobs []*claimedJob) error {
+	return guarded("reaper: backoff policy", func() error {
+		for _, job := range jobs {
+			if !job.exhausted {
+				job.delaySec = backoff.Clamp(a.r.cfg.Backoff.DelaySec(job.bumped, a.baseSec))
 			}
 		}
 		return nil
 	})
-	markTwins(h.jobs)
-	return err
 }
 
-// markTwins leaves alone what has an id in common: a table without a key may hold
-// such jobs, and a write by id would give one the other's due.
-func markTwins(jobs []*claimed) {
-	if !mayHoldTwins(jobs) {
-		return
+// scanClaim reads the rows of a claim. It is done by hand because it is done most
+// often: texts are the same bytes in either format, and kinds and owners repeat.
+func scanClaim(rows pgx.Rows) (jobs []claimedJob, now time.Time, err error) {
+	defer rows.Close()
+	if err := checkLeaseType(rows); err != nil {
+		return nil, now, err
 	}
-	byID := make(map[string]*claimed, len(jobs))
-	for _, job := range jobs {
-		twin, ok := byID[job.id]
-		if !ok {
-			byID[job.id] = job
-			continue
+	var evaluated, leaseUntil pgtype.Timestamptz
+	var atEdge pgtype.Bool
+	var job claimedJob
+	columns := []any{&evaluated, nil, &job.address, nil, nil, &leaseUntil, &job.attempts, &atEdge, &job.exhausted}
+	repeated := map[string]string{}
+	for rows.Next() {
+		if err := rows.Scan(columns...); err != nil {
+			return nil, now, err
 		}
-		job.failure = &Failure{JobID: job.id, Error: "another job has the same id"}
-		twin.failure = job.failure
+		texts := rows.RawValues()
+		job.id, job.kind, job.owner = string(texts[1]), intern(repeated, texts[3]), intern(repeated, texts[4])
+		job.leaseUntil = fromServer(leaseUntil).UnixMicro()
+		job.bumped = job.attempts
+		if !atEdge.Bool {
+			job.bumped++
+		}
+		jobs = append(jobs, job)
 	}
+	return jobs, evaluated.Time, rows.Err()
 }
 
-// mayHoldTwins reports whether two ids have the same hash, as two equal ones have.
-func mayHoldTwins(jobs []*claimed) bool {
-	seed, hashes := maphash.MakeSeed(), make([]uint64, len(jobs))
-	for i, job := range jobs {
-		hashes[i] = maphash.String(seed, job.id)
+// intern returns one string for each text, which is empty for NULL.
+func intern(known map[string]string, text []byte) string {
+	s, ok := known[string(text)]
+	if !ok {
+		s = string(text)
+		known[s] = s
 	}
-	slices.Sort(hashes)
-	return len(slices.Compact(hashes)) < len(jobs)
+	return s
 }
 
-// place is where a later claim begins to find what is behind this job.
-func (job *claimed) place() place {
-	return place{toServer(time.UnixMicro(job.leaseUntil)), &job.id}
+// checkLeaseType reports a lease's end without a time zone, which would be taken
+// for one in the session's zone, and live leases for stale ones.
+func checkLeaseType(rows pgx.Rows) error {
+	if err := rows.Err(); err != nil { // such rows have no fields to ask for
+		return err
+	}
+	for _, field := range rows.FieldDescriptions() {
+		if field.Name == "lease_until" && field.DataTypeOID != pgtype.TimestamptzOID {
+			return ErrLeaseType
+		}
+	}
+	return nil
+}
+
+func discard(rows pgx.Rows) error {
+	rows.Close()
+	return rows.Err()
 }

@@ -1,11 +1,14 @@
 package reaper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -52,15 +55,17 @@ type Config struct {
 	Backoff backoff.Policy
 
 	// Grace is how far past its end a lease must be to count as stale, by the
-	// database's clock, in whole microseconds. Too short for workers that renew
-	// late, and their jobs are given away while they run; too long, and dead
-	// workers' jobs lie idle. Default 0: stale at once.
+	// database's clock. It is rounded down to whole microseconds, and one that is
+	// nothing then is [ErrGrace]. Too short for workers that renew late, and their
+	// jobs are given away while they run; too long, and dead workers' jobs lie
+	// idle. Default 0: stale at once.
 	Grace time.Duration
 
 	// Kinds are the kinds of jobs that this reaper settles, as the queue's column
 	// of kinds has them; a job without a kind counts as of the kind "". The others
 	// are as if they were not there, for a dry run and MaxStale too. A kind that
-	// no reaper settles hangs when its worker dies. Default: all.
+	// no reaper settles hangs when its worker dies. Default nil: all. A list that is
+	// empty and not nil is [ErrKind], since all is not what it says.
 	Kinds []string
 
 	// ExceptKinds are kinds that this reaper does not settle, also when Kinds has
@@ -68,9 +73,9 @@ type Config struct {
 	ExceptKinds []string
 
 	// KindGrace is Grace for single kinds, such as one whose heartbeats are slower.
-	// It may be shorter or longer than Grace, in whole microseconds. With it
-	// [Reaper.Run] reads all live leases at each look, to know which is due next.
-	// Default: Grace for all.
+	// It may be shorter or longer than Grace, and is rounded as Grace is; 0 is stale
+	// at once. With it [Reaper.Run] reads all live leases at each look, to know which
+	// is due next. Default: Grace for all.
 	KindGrace map[string]time.Duration
 
 	// MaxStale refuses an apply that finds more stale leases than this, as
@@ -87,6 +92,17 @@ type Config struct {
 	// Default 0: all of them.
 	CountUpTo int
 
+	// LockTimeout is how long a statement of the reaper's own transactions waits
+	// for a lock: a foreign key's parent, a unique key of an open transaction, a
+	// table under DDL. A row that waits longer is a [Failure] with the SQLSTATE
+	// 55P03; the others are settled. A transaction of the caller's keeps the
+	// caller's setting. Too low, and jobs fail that a short transaction of
+	// somebody else's holds up; too high, and one long transaction delays a whole
+	// batch, which keeps its own rows and the gates locked meanwhile. It is rounded
+	// up to whole milliseconds, of which PostgreSQL takes 2147483647 at most; more
+	// is [ErrLockTimeout]. Default 0: one second.
+	LockTimeout time.Duration
+
 	// OnApply is called inside the transaction of an apply that changed
 	// something, just before the commit: for an audit row, an outbox, a NOTIFY.
 	// An error or a panic in it rolls everything back and becomes the apply's
@@ -99,9 +115,6 @@ type Config struct {
 	// Default nil: nothing is logged.
 	Logger *slog.Logger
 }
-
-// validator is what a part of Config may have to report its faults to New.
-type validator interface{ Validate() error }
 
 func (c Config) withDefaults() Config {
 	c.Queue = c.Queue.withDefaults()
@@ -117,35 +130,80 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.LockTimeout = cmp.Or(c.LockTimeout, defaultLockTimeout)
 	return c
 }
 
 func (c Config) validate() error {
-	var faults []error
-	if c.Grace < 0 {
-		faults = append(faults, fmt.Errorf("%w: Grace %v", ErrNegative, c.Grace))
-	}
+	faults := []error{checkGrace("Grace", c.Grace), checkLockTimeout(c.LockTimeout)}
 	if c.MaxStale < 0 {
 		faults = append(faults, fmt.Errorf("%w: MaxStale %d", ErrNegative, c.MaxStale))
 	}
 	if c.CountUpTo < 0 {
 		faults = append(faults, fmt.Errorf("%w: CountUpTo %d", ErrNegative, c.CountUpTo))
 	}
-	faults = append(faults, c.scope().validate(c.Queue.Columns.JobKind == None))
-	for _, part := range []any{c.Gates, c.DeadLetter, c.Backoff} {
-		if v, ok := part.(validator); ok {
-			faults = append(faults, v.Validate())
-		}
-	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults,
+		c.scope().validate(c.Queue.Columns.JobKind == None),
+		checkPart("Gates", c.Gates),
+		checkPart("DeadLetter", c.DeadLetter),
+		checkPart("Backoff", c.Backoff),
+	)...)
 }
 
-// isNil also sees the nil pointer inside an interface, which a pool that was
-// never opened is.
-func isNil(db DB) bool {
-	if db == nil {
-		return true
+const (
+	defaultLockTimeout = time.Second
+
+	// maxLockTimeout is PostgreSQL's largest lock_timeout, in milliseconds.
+	maxLockTimeout = math.MaxInt32
+)
+
+// lockTimeoutMillis is a wait as the value of PostgreSQL's lock_timeout. It is never
+// 0, which would be no timeout at all.
+func lockTimeoutMillis(timeout time.Duration) string {
+	return strconv.FormatInt(upToMillis(timeout), 10)
+}
+
+func checkLockTimeout(timeout time.Duration) error {
+	switch {
+	case timeout < 0:
+		return fmt.Errorf("%w: LockTimeout %v", ErrNegative, timeout)
+	case upToMillis(timeout) > maxLockTimeout:
+		return fmt.Errorf("%w: %v", ErrLockTimeout, timeout)
 	}
-	v := reflect.ValueOf(db)
-	return v.Kind() == reflect.Pointer && v.IsNil()
+	return nil
+}
+
+// upToMillis rounds up to whole milliseconds.
+func upToMillis(d time.Duration) int64 {
+	millis := d.Milliseconds()
+	if d%time.Millisecond > 0 {
+		millis++
+	}
+	return millis
+}
+
+// checkPart reports the faults of a part of Config, which may have a Validate that
+// knows them.
+func checkPart(name string, part any) error {
+	if isNil(part) {
+		return fmt.Errorf("%w: %s is a %T", ErrNilPart, name, part)
+	}
+	v, ok := part.(interface{ Validate() error })
+	if !ok {
+		return nil
+	}
+	return guarded("reaper: Validate of "+name, v.Validate)
+}
+
+// isNil also sees the nil pointer or function inside an interface, which a pool
+// that was never opened is.
+func isNil(part any) bool {
+	v := reflect.ValueOf(part)
+	switch v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Func:
+		return v.IsNil()
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package reaper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 )
@@ -12,21 +13,21 @@ type DrainResult struct {
 	Batches         int    `json:"batches"`          // that found something
 	ResetCount      int    `json:"reset_count"`
 	DeadLetterCount int    `json:"dead_letter_count"`
-	FailedCount     int    `json:"failed_count"` // jobs turned away; each is tried once
+	FailedCount     int    `json:"failed_count"` // jobs that were rejected; each is tried once
 }
 
 // Drain applies batch after batch, each in a transaction of its own, until the
 // backlog is through, or a gate closes in between; then the result is Refused and
 // still holds what was done before. It goes through the backlog once, oldest lease
-// first, so jobs that are turned away or locked by someone else are passed and do
-// not hide those behind them. Memory does not grow with the backlog.
+// first, so jobs that are rejected or locked by someone else are passed and do not
+// hide those behind them. Memory does not grow with the backlog.
 //
-// Drains that meet on a queue, those of [Reaper.Run] among them, make way for each
-// other: one goes on at the oldest leases, and each of the others leaps ahead to a
-// lease end that chance picks, goes on to the end, and then through what it left
-// out. They tell by an advisory lock, which none waits for and which ends with the
-// batch's transaction; where something else holds it, the order is lost and nothing
-// more.
+// Concurrent drains, those of [Reaper.Run] among them, divide the backlog: each
+// skips what the others have locked.
+//
+// When the mover can move nothing, a batch with nothing but jobs to be moved is an
+// error; the drain goes on after it all the same, and returns the first such error
+// at its end.
 //
 // On an error the result holds what was committed before it, unlike elsewhere.
 // The errors are those of [Reaper.Apply]. When ctx ends, the batch under way is
@@ -36,7 +37,7 @@ func (r *Reaper) Drain(ctx context.Context, actor string, batch int) (*DrainResu
 		return &DrainResult{}, err
 	}
 	total := &DrainResult{}
-	err := r.drain(ctx, order{actor: actor, limit: batch}, func(result *ApplyResult, err error) {
+	err := r.drain(ctx, request{actor: actor, limit: batch}, func(result *ApplyResult, err error) {
 		if err == nil {
 			total.add(result)
 		}
@@ -44,28 +45,24 @@ func (r *Reaper) Drain(ctx context.Context, actor string, batch int) (*DrainResu
 	return total, err
 }
 
-// drain applies batch after batch over the order's stretch, and reports each. One
-// that is crowded leaps ahead, goes on to the end, and comes back for what it
-// left out. It leaves out one part at a time, so it keeps no list of them.
-func (r *Reaper) drain(ctx context.Context, o order, report func(*ApplyResult, error)) error {
-	var left *stretch
+// drain applies batch after batch, and reports each.
+func (r *Reaper) drain(ctx context.Context, req request, report func(*ApplyResult, error)) error {
+	var blocked error
 	for {
-		o.asks = left == nil
-		result, found, err := r.apply(ctx, o)
+		result, more, err := r.apply(ctx, req)
 		report(result, err)
 		switch {
-		case err != nil || result.Refused:
+		case err != nil && !errors.As(err, new(*blockedError)):
 			return err
-		case len(found.jobs) == o.limit:
-			o.behind = found.jobs[o.limit-1].place()
-			if found.crowded {
-				o.stretch, left = o.leap(found.now.Add(-r.cfg.Grace))
-			}
-		case left != nil:
-			o.stretch, left = *left, nil
-		default:
-			return nil
+		case err != nil:
+			blocked = cmp.Or(blocked, err)
+		case result.Refused:
+			return blocked
 		}
+		if more == nil {
+			return blocked
+		}
+		req.after = *more
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // DryRun shows what an Apply with the same limit would do now: how many leases
@@ -28,10 +30,21 @@ func (r *Reaper) DryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 		return nil, err
 	}
 	result, err := r.dryRun(ctx, limit)
-	if isConflict(err) && !r.nested { // the table was altered under a prepared statement
+	if pgtx.IsConflict(err) && !r.nested { // the table was altered under a prepared statement
 		return r.dryRun(ctx, limit)
 	}
 	return result, err
+}
+
+// beginReadOnly begins a transaction that cannot write.
+func (r *Reaper) beginReadOnly(ctx context.Context) (pgx.Tx, error) {
+	options := pgtx.ReadCommitted
+	options.AccessMode = pgx.ReadOnly
+	tx, err := pgtx.Begin(ctx, r.db, options)
+	if err != nil {
+		return nil, fmt.Errorf("reaper: begin: %w", err)
+	}
+	return tx, nil
 }
 
 func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
@@ -39,12 +52,14 @@ func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rollback(ctx, tx)
+	defer pgtx.Rollback(ctx, tx)
 
 	var rows []dryRunRow
 	batch := &pgx.Batch{}
-	batch.Queue("set transaction read only") // a savepoint is not begun so
-	r.queueSettings(batch)
+	batch.Queue("set transaction read only") // a savepoint does not inherit it
+	if !r.nested {
+		batch.Queue(sqlSettings, r.lockTimeout).Query(discard)
+	}
 	r.queueDryRun(batch, limit).Query(func(found pgx.Rows) error {
 		defer found.Close()
 		if err := checkLeaseType(found); err != nil {
@@ -72,6 +87,7 @@ func (r *Reaper) queueDryRun(batch *pgx.Batch, limit int) *pgx.QueuedQuery {
 type dryRunRow struct {
 	EvaluatedAt     time.Time
 	StaleLeaseCount int
+	MoveCount       int
 	JobID           *string
 	JobKind         *string
 	LeaseOwner      *string
@@ -79,12 +95,14 @@ type dryRunRow struct {
 	Attempts        *int
 	MaxAttempts     *int
 	OverdueSeconds  *int64
+	Exhausted       *bool
 }
 
 func dryRunResult(rows []dryRunRow, limit, countUpTo int) *DryRunResult {
 	result := &DryRunResult{
 		EvaluatedAt:     rows[0].EvaluatedAt.UTC(),
 		StaleLeaseCount: rows[0].StaleLeaseCount,
+		MoveCount:       rows[0].MoveCount,
 		Limit:           limit,
 		Jobs:            make([]Job, 0, len(rows)),
 	}
@@ -112,7 +130,7 @@ func (row dryRunRow) job() Job {
 	if row.JobKind != nil {
 		job.JobKind = *row.JobKind
 	}
-	if spent(job.Attempts, job.MaxAttempts) {
+	if *row.Exhausted {
 		job.WouldAction = WouldMove
 	}
 	return job

@@ -5,11 +5,17 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 var (
 	// ErrNilDB is New's error for a DB that is nil, or holds a nil pointer.
 	ErrNilDB = errors.New("reaper: db is nil")
+
+	// ErrNilPart is wrapped by New's error for each of Gates, DeadLetter and Backoff
+	// that is not nil and holds a nil pointer or a nil function.
+	ErrNilPart = errors.New("reaper: nil pointer or function")
 
 	// ErrNegative is wrapped by the error for each setting that is negative.
 	ErrNegative = errors.New("reaper: negative setting")
@@ -26,8 +32,17 @@ var (
 	// mapping names for two things at once.
 	ErrAmbiguous = errors.New("reaper: queue: one name for two things")
 
+	// ErrGrace is wrapped by New's error for each grace that is above 0 and below a
+	// microsecond.
+	ErrGrace = errors.New("reaper: grace is below a microsecond")
+
+	// ErrLockTimeout is wrapped by New's error for a LockTimeout that PostgreSQL's
+	// lock_timeout cannot hold.
+	ErrLockTimeout = errors.New("reaper: lock timeout is above 2147483647 ms")
+
 	// ErrKind is wrapped by New's error for each kind that no job can have: one
-	// with a NUL, or that is not UTF-8, or any where the queue has no kinds.
+	// with a NUL, or that is not UTF-8, or any where the queue has no kinds; also
+	// for Kinds that are empty and not nil.
 	ErrKind = errors.New("reaper: invalid kind")
 
 	// ErrPlan is wrapped by the error for a plan that cannot be one.
@@ -59,6 +74,37 @@ var (
 	// return exactly one receipt for each job.
 	ErrReceipts = errors.New("reaper: mover did not return one receipt for each job")
 )
+
+// settleError is an error that came while jobs were settled, or, from a deferred
+// constraint, at the commit.
+type settleError struct {
+	err      error
+	atCommit bool
+}
+
+func (e *settleError) Error() string { return e.err.Error() }
+func (e *settleError) Unwrap() error { return e.err }
+
+// claimError is an error of the exchange that claims.
+type claimError struct{ err error }
+
+func (e *claimError) Error() string { return fmt.Sprintf("reaper: claim stale leases: %v", e.err) }
+func (e *claimError) Unwrap() error { return e.err }
+
+// blockedError is the error of an apply whose jobs were all to be moved, and none
+// could be.
+type blockedError struct{ err error }
+
+func (e *blockedError) Error() string { return e.err.Error() }
+func (e *blockedError) Unwrap() error { return e.err }
+
+// wrapReadOnly marks the errors that have a sentinel of the library's.
+func wrapReadOnly(err error) error {
+	if pgtx.Code(err) == pgtx.CodeReadOnly {
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	}
+	return err
+}
 
 func checkLimit(limit int) error {
 	if limit < 1 {

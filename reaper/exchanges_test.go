@@ -73,6 +73,7 @@ func TestTheNumberOfRoundTripsIsConstant(t *testing.T) {
 
 	for _, mover := range []deadletter.Mover{deadletter.Table{}, deadletter.Function{}} {
 		r := newReaper(t, traced, reaper.Config{DeadLetter: mover})
+		apply(t, r, 1) // it looks at the tables once
 		exchanges := func(jobs int) int {
 			exec(t, pool, `truncate job_queue, job_dead_letter`)
 			stale(t, pool, "retryable", jobs, 0, 5)

@@ -82,8 +82,63 @@ func FuzzLeaseUntilSurvivesJSON(f *testing.F) {
 		job := reaper.Job{LeaseUntil: time.UnixMicro(micros).UTC()}
 		var back reaper.Job
 		require.NoError(t, json.Unmarshal([]byte(toJSON(t, job)), &back))
+		if micros > lastOfRFC3339 {
+			job.LeaseUntil = time.UnixMicro(lastOfRFC3339).UTC() // it is not stale for thousands of years
+		}
 		require.Equal(t, job, back)
 	})
+}
+
+// lastOfRFC3339 is the last microsecond of the year 9999, from 1970.
+const lastOfRFC3339 = 253402300799999999
+
+// A year of five digits is no RFC 3339: a tool in another language stops at the
+// whole result, for one job with a long backoff.
+func TestTheJSONHasNoYearBeyond9999(t *testing.T) {
+	t.Parallel()
+	const last = "9999-12-31T23:59:59.999999Z"
+	east, west := time.FixedZone("east", 3600), time.FixedZone("west", -3600)
+
+	tests := map[string]struct {
+		at   time.Time
+		want string
+	}{
+		"the end of 9999":          {time.UnixMicro(lastOfRFC3339), last},
+		"before it":                {time.UnixMicro(lastOfRFC3339 - 1), "9999-12-31T23:59:59.999998Z"},
+		"a nanosecond after it":    {time.UnixMicro(lastOfRFC3339).Add(1), last},
+		"the next year":            {time.UnixMicro(lastOfRFC3339 + 1), last},
+		"that year in the east":    {time.Date(10000, 1, 1, 0, 30, 0, 0, east), "9999-12-31T23:30:00Z"},
+		"the old one in the west":  {time.Date(9999, 12, 31, 23, 30, 0, 0, west), last},
+		"ten thousand years later": {time.Date(12266, 1, 1, 0, 0, 0, 0, time.UTC), last},
+		"PostgreSQL's last":        {time.Date(294276, 12, 31, 23, 59, 59, 999999000, time.UTC), last},
+		"the year 1":               {time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), "0001-01-01T00:00:00Z"},
+		"the year before it":       {time.Date(0, 3, 15, 12, 0, 0, 0, time.UTC), "0001-03-15T12:00:00Z BC"},
+		"-infinity":                {reaper.NegInfinity(), "-infinity"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, toJSON(t, reaper.Action{ScheduledAt: test.at}), `"scheduled_at":"`+test.want+`"`)
+			require.Contains(t, toJSON(t, reaper.Job{LeaseUntil: test.at}), `"lease_until":"`+test.want+`"`)
+		})
+	}
+}
+
+// Results that were stored with years of more digits stay readable, as they were.
+func TestYearsOfMoreThanFourDigitsAreRead(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Time{
+		"12266-01-01T00:00:00Z":             time.Date(12266, 1, 1, 0, 0, 0, 0, time.UTC),
+		"12000-02-29T01:00:00.000001+01:00": time.Date(12000, 2, 29, 0, 0, 0, 1000, time.UTC),
+		"294276-12-31T23:59:59.999999Z":     time.Date(294276, 12, 31, 23, 59, 59, 999999000, time.UTC),
+	} {
+		var action reaper.Action
+		require.NoError(t, json.Unmarshal([]byte(`{"scheduled_at":"`+text+`"}`), &action))
+		require.Equal(t, want, action.ScheduledAt, text)
+		var job reaper.Job
+		require.NoError(t, json.Unmarshal([]byte(`{"lease_until":"`+text+`"}`), &job))
+		require.Equal(t, want, job.LeaseUntil, text)
+	}
 }
 
 // A plan that was edited by hand must not pass for a time.

@@ -40,7 +40,7 @@ func report(t *testing.T, pool *pgxpool.Pool) {
 
 // place is from where a look or a claim begins.
 func (s sent) place() pgtype.Timestamptz {
-	at := map[string]int{"reaper.look": 1, "reaper.claim": 2}[s.name()]
+	at := map[string]int{"reaper.poll": 1, "reaper.claim": 2}[s.name()]
 	place, _ := s.args[at].(pgtype.Timestamptz)
 	return place
 }
@@ -53,7 +53,7 @@ func pagesOf(t *testing.T, pool *pgxpool.Pool, log []sent) (whole, rest map[stri
 	replay(t, pool, `select`, log, func(db execer, s sent) {
 		pages := whole
 		switch {
-		case s.name() != "reaper.look" && s.name() != "reaper.claim":
+		case s.name() != "reaper.poll" && s.name() != "reaper.claim":
 			return
 		case s.place().Valid:
 			pages = rest
@@ -85,9 +85,9 @@ func TestALoopDoesNotWalkWhatHasLeftTheIndex(t *testing.T) {
 
 	whole, rest := pagesOf(t, pool, recorder.statements())
 
-	require.Greater(t, whole["reaper.look"], left/2)
+	require.Greater(t, whole["reaper.poll"], left/2)
 	require.Greater(t, whole["reaper.claim"], left/2)
-	require.Less(t, rest["reaper.look"], fewPages)
+	require.Less(t, rest["reaper.poll"], fewPages)
 	require.Less(t, rest["reaper.claim"], fewPages)
 	t.Log("from the oldest lease:", whole, "from the mark on:", rest)
 }

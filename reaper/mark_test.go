@@ -14,7 +14,7 @@ import (
 // lease, which is not valid.
 func lastLook(t *testing.T, recorder *recorder) pgtype.Timestamptz {
 	t.Helper()
-	looks := recorder.named("reaper.look")
+	looks := recorder.named("reaper.poll")
 	require.NotEmpty(t, looks)
 	from, ok := looks[len(looks)-1].args[1].(pgtype.Timestamptz)
 	require.True(t, ok)

@@ -9,155 +9,120 @@ import (
 	"github.com/lease-governance/leasereaper/deadletter"
 )
 
-// move takes jobs whose attempts are spent to the dead letters: bump, the
-// mover's work, close. A mover that can be pipelined has all of it queued at
-// once; another is called between the bump and the close.
-type move struct {
-	*pass
-	jobs     []*claimed
-	bumped   *tally
-	receipts func() ([]deadletter.Receipt, error) // nil: the mover is still to be called
-	unclosed []string
-}
-
-// queueMove queues the move of jobs, if there are any, or the part of it that
-// comes before the mover. When the commit travels along, the server itself makes
-// sure that every job was moved.
-func (p *pass) queueMove(batch *pgx.Batch, jobs []*claimed, along bool) *move {
-	m := &move{pass: p, jobs: jobs, bumped: newTally(jobs)}
-	if len(jobs) == 0 {
-		return m
-	}
-	batch.Queue(p.sql.bump, p.scope, ids(jobs), attempts(jobs)).Query(m.bumped.read)
-	if mover, ok := p.cfg.DeadLetter.(deadletter.Table); ok && along {
-		m.receipts = mover.QueueStrict(batch, m.letters())
-		batch.Queue(p.sql.closeStrict, p.scope, FinalErrorReaped, ids(jobs), attempts(jobs))
-	} else if mover, ok := pipelinedMover(p.cfg.DeadLetter); ok {
-		m.receipts = mover.Queue(batch, m.letters())
-		m.queueClose(batch)
-		m.queueUnclosed(batch)
-	}
-	return m
-}
-
-// pipelinedMover returns a mover of the library's own whose statements can travel
-// with others. Another type may have got its Queue by embedding one of them, and
-// would be asked past its own Move.
-func pipelinedMover(mover deadletter.Mover) (deadletter.Pipeliner, bool) {
-	switch mover := mover.(type) {
-	case deadletter.Table:
-		return mover, true
-	case deadletter.Function:
-		return mover, true
-	}
-	return nil, false
-}
-
-// finish does what is left to do after the batch was answered, and marks what
-// became of the jobs.
-func (m *move) finish(ctx context.Context) error {
-	if len(m.jobs) == 0 {
-		return nil
-	}
-	if m.receipts == nil {
-		if err := m.call(ctx); err != nil {
-			return err
+// queueMoverMove queues what comes before a mover that is promised rows with the
+// bumped attempts: a function in the database, or one of the caller's. The function
+// it returns calls the mover, if its work is not queued too, and closes what it left
+// open.
+func (a *attempt) queueMoverMove(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
+	bump := newTally(jobs)
+	bump.queue(batch, a.rows().bump, []any{a.r.scope, ids(jobs), addresses(jobs), bumped(jobs)})
+	if a.r.function == nil {
+		return func(ctx context.Context) error {
+			if err := bump.err(); err != nil {
+				return err
+			}
+			return a.callMover(ctx, jobs)
 		}
 	}
-	var receipts []deadletter.Receipt
-	err := guarded("mover", func() (err error) {
-		receipts, err = m.receipts()
-		return err
-	})
-	if err != nil {
-		return &moverError{err}
+	receipts := a.r.function.Queue(batch, a.letterBatch(jobs))
+	unclosed := a.queueClose(batch, jobs)
+	return func(context.Context) error {
+		if err := bump.err(); err != nil {
+			return err
+		}
+		return keepReceipts(receipts, jobs, unclosed)
 	}
-	if err := assign(receipts, m.jobs); err != nil {
-		return err
-	}
-	return turnedAway(append(m.bumped.missing(), m.open()...))
 }
 
-// call calls a mover that cannot be pipelined, and closes the jobs after it.
-func (m *move) call(ctx context.Context) error {
-	if err := turnedAway(m.bumped.missing()); err != nil {
-		return err
-	}
+// callMover calls a mover of the caller's and closes the jobs after it.
+func (a *attempt) callMover(ctx context.Context, jobs []*claimedJob) error {
 	var receipts []deadletter.Receipt
 	err := guarded("mover", func() (err error) {
-		receipts, err = m.cfg.DeadLetter.Move(ctx, m.tx, m.letters())
+		receipts, err = a.r.cfg.DeadLetter.Move(ctx, a.tx.Tx, a.letterBatch(jobs))
 		return err
 	})
 	switch {
 	case err == nil:
-	case ctx.Err() != nil || m.tx.Conn().IsClosed():
+	case ctx.Err() != nil || a.tx.Conn().IsClosed():
 		return fmt.Errorf("reaper: move to dead letters: %w", err)
 	default:
 		return &moverError{err}
 	}
-	m.receipts = func() ([]deadletter.Receipt, error) { return receipts, nil }
 	batch := &pgx.Batch{}
-	m.queueClose(batch)
-	m.queueUnclosed(batch)
-	return m.send(ctx, batch)
-}
-
-// queueClose takes the jobs out of the queue. A function in the database may
-// have done so already.
-func (m *move) queueClose(batch *pgx.Batch) {
-	batch.Queue(m.sql.close, m.scope, FinalErrorReaped, ids(m.jobs))
-}
-
-// queueUnclosed asks which jobs were turned away from being closed.
-func (m *move) queueUnclosed(batch *pgx.Batch) {
-	batch.Queue(m.sql.unclosed, m.scope, ids(m.jobs)).Query(func(rows pgx.Rows) (err error) {
-		m.unclosed, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
-}
-
-// letters is the batch as the mover takes it.
-func (m *move) letters() deadletter.Batch {
-	batch := deadletter.Batch{
-		Actor: m.actor, FinalError: FinalErrorReaped, Jobs: make([]deadletter.Job, len(m.jobs)), Queue: m.queue,
+	unclosed := a.queueClose(batch, jobs)
+	if err := a.tx.Send(ctx, batch); err != nil {
+		return fmt.Errorf("reaper: close moved jobs: %w", err)
 	}
-	for i, job := range m.jobs {
+	return keepReceipts(func() ([]deadletter.Receipt, error) { return receipts, nil }, jobs, unclosed)
+}
+
+// letterBatch is what a mover is given.
+func (a *attempt) letterBatch(jobs []*claimedJob) deadletter.Batch {
+	batch := deadletter.Batch{
+		Actor: a.req.actor, FinalError: FinalErrorReaped, Jobs: make([]deadletter.Job, len(jobs)), Queue: a.r.queue,
+	}
+	for i, job := range jobs {
 		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: job.bumped}
 	}
 	return batch
 }
 
-// open returns a failure for each job that could not be closed.
-func (m *move) open() []*Failure {
-	var failures []*Failure
-	for _, id := range m.unclosed {
-		failures = append(failures, &Failure{JobID: id, Error: keptBack})
+// queueClose takes the jobs out of the queue, unless the mover did so. The set it
+// returns has the ids of those that are still in it once the batch was answered, or
+// that a trigger changed.
+func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]bool {
+	unclosed := map[string]bool{}
+	read := func(rows pgx.Rows) error {
+		var id string
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+			unclosed[id] = true
+			return nil
+		})
+		return err
 	}
-	return failures
+	batch.Queue(a.r.sql.closeMoved, a.r.scope, FinalErrorReaped, ids(jobs), bumped(jobs)).Query(read)
+	batch.Queue(a.r.sql.unclosed, a.r.scope, ids(jobs)).Query(read)
+	return unclosed
 }
 
-// assign gives each job its receipt.
-func assign(receipts []deadletter.Receipt, jobs []*claimed) error {
-	byID := make(map[string]*deadletter.Receipt, len(receipts))
-	for i := range receipts {
-		byID[receipts[i].JobID] = &receipts[i]
+// keepReceipts gives each job its receipt, and rejects those that are refused or
+// still in the queue.
+func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob, unclosed map[string]bool) error {
+	var receipts []deadletter.Receipt
+	err := guarded("mover", func() (err error) {
+		receipts, err = read()
+		return err
+	})
+	if err != nil {
+		return &moverError{err}
 	}
-	if len(byID) != len(receipts) || len(receipts) != len(jobs) {
+	if len(receipts) != len(jobs) {
 		return fmt.Errorf("%w: %d for %d", ErrReceipts, len(receipts), len(jobs))
 	}
-	var refused []*Failure
+	byID := make(map[string][]*deadletter.Receipt, len(receipts))
+	for i, receipt := range receipts {
+		byID[receipt.JobID] = append(byID[receipt.JobID], &receipts[i])
+	}
+	rejected := map[*claimedJob]error{}
 	for _, job := range jobs {
-		receipt, ok := byID[job.id]
-		if !ok {
+		own := byID[job.id]
+		if len(own) == 0 {
 			return fmt.Errorf("%w: none for job %q", ErrReceipts, job.id)
 		}
-		if !receipt.Valid() {
+		job.receipt, byID[job.id] = own[0], own[1:]
+		switch {
+		case !job.receipt.Valid():
 			return fmt.Errorf("%w: the document for job %q is no JSON object", ErrReceipts, job.id)
+		case job.receipt.Refused:
+			rejected[job] = &refusedError{job.receipt.Reason}
+		case unclosed[job.id]:
+			rejected[job] = errIgnored
 		}
-		if receipt.Refused {
-			refused = append(refused, &Failure{JobID: job.id, Error: "the mover refused: " + receipt.Reason})
-		}
-		job.receipt = receipt
 	}
-	return turnedAway(refused)
+	return rejection(rejected)
 }
+
+// refusedError is why a mover left a job alone.
+type refusedError struct{ reason string }
+
+func (e *refusedError) Error() string { return "the mover refused: " + e.reason }

@@ -41,10 +41,10 @@ func TestNoRunningJobIsGivenAwayAfterAnOutage(t *testing.T) {
 	run(t, newReaper(t, pool, reaper.Config{Logger: log.logger()}), reaper.RunConfig{
 		Interval: 50 * time.Millisecond, MinInterval: time.Millisecond, Settle: 3 * time.Second,
 	})
-	require.Eventually(t, func() bool { return log.count("settling") == 1 }, waiting, tick) // the server is young
+	require.Eventually(t, func() bool { return log.count("waiting for workers to renew leases") == 1 }, waiting, tick) // the server is young
 
 	require.NoError(t, server.Kill())
-	require.Eventually(t, func() bool { return log.count("database out of reach") == 1 }, waiting, tick)
+	require.Eventually(t, func() bool { return log.count("database unreachable") == 1 }, waiting, tick)
 	require.NoError(t, server.Restart(t.Context()))
 
 	require.Eventually(t, func() bool { // the workers are back before the reaper is
@@ -55,8 +55,8 @@ func TestNoRunningJobIsGivenAwayAfterAnOutage(t *testing.T) {
 	require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == dead }, waiting, tick)
 	require.Equal(t, running, one[int](t, pool, `select count(*)::int from job_queue
 		where job_kind = 'running' and state = 'leased' and attempts = 0`))
-	require.Eventually(t, func() bool { return log.count("reaper passes again") == 1 }, waiting, tick)
-	require.Equal(t, 1, log.count("database out of reach"))
+	require.Eventually(t, func() bool { return log.count("reaper recovered") == 1 }, waiting, tick)
+	require.Equal(t, 1, log.count("database unreachable"))
 }
 
 // The server was started anew between two looks, and the pool connected again
@@ -77,13 +77,13 @@ func TestAnUnnoticedRestartIsSettledToo(t *testing.T) {
 		},
 	})
 	require.NoError(t, (<-passed).Err) // the young server was settled
-	settled := log.count("settling")
+	settled := log.count("waiting for workers to renew leases")
 
 	require.NoError(t, server.Kill())
 	require.NoError(t, server.Restart(t.Context()))
 	pool.Reset() // the pool's connections are gone before the next look
 	close(goOn)
 
-	require.Eventually(t, func() bool { return log.count("settling") > settled }, waiting, tick)
-	require.Zero(t, log.count("database out of reach"))
+	require.Eventually(t, func() bool { return log.count("waiting for workers to renew leases") > settled }, waiting, tick)
+	require.Zero(t, log.count("database unreachable"))
 }

@@ -125,8 +125,13 @@ func fillQueue(t *testing.T, tx pgx.Tx, random *rand.Rand) {
 	}
 }
 
-// normal parses JSON and makes two things alike that may differ: how UTC is
-// written, and the random key of a dead letter.
+// lastInstant is what the library's JSON has for any later time. The reference
+// writes a year of five digits or more there, which RFC 3339 has no form for.
+const lastInstant = "9999-12-31T23:59:59.999999Z"
+
+// normal parses JSON and makes three things alike that may differ: how UTC is
+// written, the random key of a dead letter, and an action's scheduled_at after the
+// year 9999.
 func normal(t *testing.T, text string) any {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(strings.ReplaceAll(text, "+00:00", "Z")))
@@ -146,6 +151,9 @@ func forget(value any) {
 	case map[string]any:
 		if _, ok := value["dead_letter_id"]; ok {
 			value["dead_letter_id"] = "some"
+		}
+		if _, ok := value["backoff_sec"]; ok && strings.Index(fmt.Sprint(value["scheduled_at"]), "-") > 4 {
+			value["scheduled_at"] = lastInstant
 		}
 		for _, element := range value {
 			forget(element)

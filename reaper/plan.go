@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // Reasons of a Skip.
@@ -38,7 +38,10 @@ func (r *Reaper) ApplyPlan(ctx context.Context, actor string, plan *DryRunResult
 	if err := errors.Join(checkActor(actor), checkPlan(plan)); err != nil {
 		return nil, err
 	}
-	result, _, err := r.apply(ctx, order{actor: actor, limit: len(plan.Jobs), plan: orEmpty(plan.Jobs)})
+	result, _, err := r.apply(ctx, request{actor: actor, limit: len(plan.Jobs), plan: orEmpty(plan.Jobs)})
+	if pgtx.Class(pgtx.Code(err)) == dataException && errors.As(err, new(*claimError)) {
+		err = fmt.Errorf("%w: %w", ErrPlan, err) // what the server says of a plan's values
+	}
 	return result, err
 }
 
@@ -64,11 +67,11 @@ func checkPlan(plan *DryRunResult) error {
 
 // queuePlan queues the claim of a plan's jobs, and then what became of the
 // others.
-func (r *Reaper) queuePlan(batch *pgx.Batch, plan []Job, h *harvest) {
-	args := planned(plan)
-	batch.Queue(r.sql.claimPlan, append([]any{r.scope}, args...)...).Query(h.read)
-	batch.Queue(r.sql.drift, append([]any{r.scope, LastErrorReaped}, args...)...).Query(func(rows pgx.Rows) error {
-		return h.readDrift(rows, plan)
+func (a *attempt) queuePlan(batch *pgx.Batch, scan func(pgx.Rows) error, rows *[]claimedJob) {
+	args := planned(a.req.plan)
+	batch.Queue(a.rows().claimPlan, append([]any{a.r.scope}, args...)...).Query(scan)
+	batch.Queue(a.r.sql.drift, append([]any{a.r.scope, LastErrorReaped}, args...)...).Query(func(found pgx.Rows) error {
+		return a.scanDrift(found, *rows)
 	})
 }
 
@@ -88,31 +91,22 @@ func planned(plan []Job) []any {
 	}
 }
 
-// readDrift takes a place in the plan, counted from 1, and a reason for each of
-// its jobs, and keeps those of the jobs that were not claimed.
-func (h *harvest) readDrift(rows pgx.Rows, plan []Job) error {
-	claimed := make(map[string]bool, len(h.jobs))
-	for _, job := range h.jobs {
+// scanDrift takes a place in the plan, counted from 1, and a reason for each of its
+// jobs, and keeps those of the jobs that were not claimed.
+func (a *attempt) scanDrift(rows pgx.Rows, jobs []claimedJob) error {
+	claimed := make(map[string]bool, len(jobs))
+	for _, job := range jobs {
 		claimed[job.id] = true
 	}
 	var n int64
 	var id, reason string // the key as the server writes it; a plan may have another spelling
 	_, err := pgx.ForEachRow(rows, []any{&n, &id, &reason}, func() error {
 		if !claimed[id] {
-			h.skipped = append(h.skipped, Skip{JobID: plan[n-1].JobID, Reason: reason})
+			a.skipped = append(a.skipped, Skip{JobID: a.req.plan[n-1].JobID, Reason: reason})
 		}
 		return nil
 	})
 	return err
-}
-
-// claimError marks what the server says of a plan's values as the plan's fault.
-func claimError(o order, err error) error {
-	var pgErr *pgconn.PgError
-	if o.plan != nil && errors.As(err, &pgErr) && class(pgErr.Code) == dataException {
-		return fmt.Errorf("%w: %w", ErrPlan, err)
-	}
-	return fmt.Errorf("reaper: claim stale leases: %w", err)
 }
 
 // dataException is the class of values that a type cannot hold.

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/letter"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
@@ -40,11 +41,21 @@ type States struct {
 
 // statements are the SQL texts with the queue's names in them.
 type statements struct {
-	dryRun, dryRunUpTo, overfull, look string
-	claim, claimPlan, drift            string
-	reset, bump                        string
-	close, closeStrict, unclosed       string
+	dryRun, dryRunUpTo, overfull, poll string
+	drift, closeMoved, unclosed        string
+	tryWrite                           string // for Run
 	serves, lost, leased               string // for Verify
+
+	byAddress, byKey rowStatements
+}
+
+// rowStatements are those that find rows by their addresses, or by their keys.
+type rowStatements struct {
+	claim, claimOthers, claimPlan     string
+	reset, bump, close                string
+	resetChecked, closeChecked        string
+	insert, insertJSONB               string // for documents of type json or text, and jsonb
+	insertChecked, insertJSONBChecked string
 }
 
 // withDefaults names all that was left empty.
@@ -104,9 +115,9 @@ func (t Table) quote(n *names) deadletter.Queue {
 	}
 }
 
-// render puts the queue's names, quoted once, into the statements. Its error
-// holds every fault at once.
-func (t Table) render(s scope) (statements, deadletter.Queue, error) {
+// render puts the names of the queue and of the dead-letter table, quoted once,
+// into the statements. Its error holds every fault at once.
+func (t Table) render(s scope, letters pgx.Identifier) (statements, deadletter.Queue, error) {
 	var n names
 	queue := t.quote(&n)
 	kind, reaped := queue.JobKind, " and false"
@@ -118,24 +129,48 @@ func (t Table) render(s scope) (statements, deadletter.Queue, error) {
 	}
 	n.add("text", kind, nil)
 	n.add("reaped", reaped, nil)
-	in := strings.NewReplacer(s.pairs(n.pairs)...).Replace
+	label, _ := pgtext.Label(t.Columns.Attempts) // its fault is the column's, reported already
+	n.add("attempts_label", label, nil)
+	name, _ := pgtext.Name(letters) // its fault is the mover's to report
+	n.add("letters", name, nil)
+	pairs := s.pairs(n.pairs)
+	in := strings.NewReplacer(pairs...).Replace
 	return statements{
-		dryRun:      in(sqlDryRun),
-		dryRunUpTo:  in(sqlDryRunUpTo),
-		claim:       in(sqlClaim),
-		claimPlan:   in(sqlClaimPlan),
-		drift:       in(sqlDrift),
-		overfull:    in(sqlOverfull),
-		look:        in(sqlLook),
-		reset:       in(sqlReset),
-		bump:        in(sqlBump),
-		close:       in(sqlClose),
-		unclosed:    in(sqlUnclosed),
-		closeStrict: in(sqlCloseStrict),
-		serves:      in(sqlServes),
-		lost:        in(sqlLost),
-		leased:      in("{state} = {leased}"),
+		dryRun:     in(sqlDryRun),
+		dryRunUpTo: in(sqlDryRunUpTo),
+		drift:      in(sqlDrift),
+		overfull:   in(sqlOverfull),
+		poll:       in(sqlPoll),
+		tryWrite:   in(sqlTryWrite),
+		closeMoved: in(sqlCloseMoved),
+		unclosed:   in(sqlUnclosed),
+		serves:     in(sqlServes),
+		lost:       in(sqlLost),
+		leased:     in("{state} = {leased}"),
+		byAddress:  renderRows(pairs, `q.ctid`, matchAddress),
+		byKey:      renderRows(pairs, `null::tid`, matchKey),
 	}, queue, errors.Join(append(n.faults, t.distinct()...)...)
+}
+
+// renderRows puts the names, and the way to find a row, into the statements.
+func renderRows(pairs []string, address, match string) rowStatements {
+	in := strings.NewReplacer(pairs...).Replace
+	rows := strings.NewReplacer("{address}", address, "{match}", match).Replace
+	still := letter.Match(match + " and " + still)
+	return rowStatements{
+		claim:              in(rows(sqlClaim)),
+		claimOthers:        in(rows(sqlClaimOthers)),
+		claimPlan:          in(rows(sqlClaimPlan)),
+		reset:              in(rows(sqlReset)),
+		bump:               in(rows(sqlBump)),
+		close:              in(rows(sqlClose)),
+		resetChecked:       in(checked(rows(sqlReset))),
+		closeChecked:       in(checked(rows(sqlClose))),
+		insert:             in(letter.Insert(still, letter.JSON)),
+		insertJSONB:        in(letter.Insert(still, letter.JSONB)),
+		insertChecked:      in(letter.InsertChecked(still, letter.JSON)),
+		insertJSONBChecked: in(letter.InsertChecked(still, letter.JSONB)),
+	}
 }
 
 // distinct reports columns, and states, that stand for two things at once. A

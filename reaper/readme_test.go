@@ -124,7 +124,7 @@ func TestTheREADMEsGrantsAreEnoughAndNoneIsTooMuch(t *testing.T) {
 		asRole := grantedPool(t, pool, grants, without)
 		r := newReaper(t, asRole, reaper.Config{})
 		_, dryRunErr := r.DryRun(t.Context(), 10)
-		_, applyErr := r.Apply(t.Context(), actor, 10)
+		result, applyErr := r.Apply(t.Context(), actor, 10)
 
 		switch without {
 		case -1:
@@ -134,6 +134,12 @@ func TestTheREADMEsGrantsAreEnoughAndNoneIsTooMuch(t *testing.T) {
 			require.NoError(t, applyErr)
 		default:
 			require.NoError(t, dryRunErr)
+			if strings.Contains(grants[without], "on job_dead_letter") { // the reset does not depend on it
+				require.NoError(t, applyErr)
+				require.Equal(t, 1, result.ResetCount)
+				require.Equal(t, "42501", result.Failures[0].SQLState)
+				continue
+			}
 			var pgErr *pgconn.PgError
 			require.ErrorAs(t, applyErr, &pgErr, grants[without])
 			require.Equal(t, "42501", pgErr.Code)

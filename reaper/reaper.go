@@ -7,9 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// Reaper finds stale leases and settles them. It is made by New.
+// Reaper finds stale leases and resets or moves their jobs. It is made by New, and
+// may be used by any number of goroutines at once if its DB may.
 type Reaper struct {
 	db     DB
 	nested bool // db is a transaction of the caller's
@@ -18,10 +21,22 @@ type Reaper struct {
 	scope  any // the statements' $1
 	queue  deadletter.Queue
 
-	// refused is set when the last apply was: the next one then asks the gates
-	// before it claims.
-	refused atomic.Bool
+	// What Config has of the library's own parts, whose statements travel with the
+	// reaper's.
+	source   gates.Pipeliner      // nil: another source
+	letters  pgx.Identifier       // the dead-letter table; nil: another mover
+	function deadletter.Pipeliner // nil: another mover
+
+	lockTimeout, shortLockTimeout string // milliseconds
+
+	tables  atomic.Pointer[tables] // nil: not known yet
+	refused atomic.Bool            // the last apply was: the next one reads the gates before it claims
 }
+
+// shortLockTimeout is the part of LockTimeout for which the isolating way waits for
+// each further lock, once a wait of the whole length has failed. Otherwise a hundred
+// locked rows would take minutes.
+const shortLockTimeout = 100
 
 // New makes a Reaper. It does no I/O, so a table that does not exist shows at
 // the first call. Its error holds every fault of cfg at once; a nil db is
@@ -32,13 +47,18 @@ func New(db DB, cfg Config) (*Reaper, error) {
 		faults = append(faults, ErrNilDB)
 	}
 	cfg = cfg.withDefaults()
-	sql, queue, err := cfg.Queue.render(cfg.scope())
+	letters, function := builtinMover(cfg.DeadLetter)
+	sql, queue, err := cfg.Queue.render(cfg.scope(), letters)
 	faults = append(faults, err, cfg.validate())
 	parameter, err := cfg.scope().parameter()
 	faults = append(faults, err)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	_, nested := db.(pgx.Tx)
-	return &Reaper{db: db, nested: nested, cfg: cfg, sql: sql, scope: parameter, queue: queue}, nil
+	return &Reaper{
+		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter, queue: queue,
+		source: builtinSource(cfg.Gates), letters: letters, function: function,
+		lockTimeout:      lockTimeoutMillis(cfg.LockTimeout),
+		shortLockTimeout: lockTimeoutMillis(cfg.LockTimeout / shortLockTimeout),
+	}, nil
 }

@@ -1,6 +1,8 @@
 package reaper
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -28,13 +30,15 @@ const (
 	FinalErrorReaped = "lease_expired_reaped_at_max_attempts"
 )
 
-// DryRunResult shows what an apply would do.
+// DryRunResult shows what an apply would do. Its JSON has each stale lease's end
+// exactly, so that it can be read back as a plan.
 type DryRunResult struct {
 	EvaluatedAt     time.Time `json:"evaluated_at"`      // the transaction's start, by the database's clock
 	StaleLeaseCount int       `json:"stale_lease_count"` // all of them, not only those in Jobs
 	Limit           int       `json:"limit"`
 	Mutation        bool      `json:"mutation"` // always false
 	Jobs            []Job     `json:"jobs"`     // oldest lease first
+	MoveCount       int       `json:"-"`        // how many of the stale leases counted would be moved
 
 	// StaleLeaseCountCapped says that more leases are stale than were counted; see
 	// [Config.CountUpTo].
@@ -46,7 +50,7 @@ type Job struct {
 	JobID          string    `json:"job_id"` // the key in its text form
 	JobKind        string    `json:"job_kind"`
 	LeaseOwner     *string   `json:"lease_owner"`
-	LeaseUntil     time.Time `json:"lease_until"` // may be NegInfinity
+	LeaseUntil     time.Time `json:"lease_until"` // may be NegInfinity or BC, also in JSON
 	Attempts       int       `json:"attempts"`    // as they stand, not bumped
 	MaxAttempts    int       `json:"max_attempts"`
 	OverdueSeconds int64     `json:"overdue_seconds"` // rounded down; the largest int64 for NegInfinity
@@ -65,15 +69,17 @@ type ApplyResult struct {
 	Failures        []Failure `json:"failures"` // nil when there are none
 	Actions         []Action  `json:"actions"`  // oldest lease first
 	Skipped         []Skip    `json:"skipped"`  // jobs of a plan that were left alone; nil when there are none
+	More            bool      `json:"-"`        // the limit was reached: more leases may be stale
 }
 
-// Action is what became of one job.
+// Action is what became of one job. Its ScheduledAt is exact; the JSON, which is
+// RFC 3339, has "9999-12-31T23:59:59.999999Z" for any later time.
 type Action struct {
 	Action      string              `json:"action"` // ResetToRetryWaiting or MovedToDeadLetter
 	JobID       string              `json:"job_id"` // the key in its text form
 	Attempts    int                 `json:"attempts"`
 	BackoffSec  int64               `json:"backoff_sec"`  // of a reset
-	ScheduledAt time.Time           `json:"scheduled_at"` // of a reset, by the database's clock
+	ScheduledAt time.Time           `json:"scheduled_at"` // of a reset, by the database's clock; see the type
 	DeadLetter  *deadletter.Receipt `json:"dead_letter"`  // of a move, else nil
 
 	// For metrics; not in the JSON.
@@ -83,8 +89,8 @@ type Action struct {
 	Overdue    time.Duration `json:"-"` // by the database's clock; at most 292 years
 }
 
-// Failure is a job that the apply left exactly as it was, because PostgreSQL, or
-// the mover, turned it away.
+// Failure is a job that the apply left exactly as it was, because PostgreSQL or the
+// mover rejected it.
 type Failure struct {
 	JobID    string `json:"job_id"`
 	SQLState string `json:"sqlstate"` // PostgreSQL's error code; empty when it was the mover's word
@@ -99,4 +105,57 @@ type Skip struct {
 
 func refusal(reason string) *ApplyResult {
 	return &ApplyResult{Refused: true, Reason: reason}
+}
+
+// result lists what became of the jobs, in the order of the claim.
+func (a *attempt) result() *ApplyResult {
+	result := &ApplyResult{
+		Actor: a.req.actor, Actions: make([]Action, 0, len(a.jobs)), Skipped: a.skipped, More: a.more != nil,
+	}
+	for _, job := range a.jobs {
+		switch {
+		case job.failure != nil:
+			result.FailedCount++
+			result.Failures = append(result.Failures, *job.failure)
+			continue
+		case job.exhausted:
+			result.DeadLetterCount++
+		default:
+			result.ResetCount++
+		}
+		result.Actions = append(result.Actions, job.action(a.now))
+	}
+	return result
+}
+
+func (job *claimedJob) action(now time.Time) Action {
+	action := Action{
+		Action:     ResetToRetryWaiting,
+		JobID:      job.id,
+		Attempts:   job.bumped,
+		JobKind:    job.kind,
+		LeaseOwner: job.owner,
+		LeaseUntil: time.UnixMicro(job.leaseUntil).UTC(),
+	}
+	action.Overdue = now.Sub(action.LeaseUntil)
+	if job.exhausted {
+		action.Action, action.DeadLetter = MovedToDeadLetter, job.receipt
+		return action
+	}
+	action.BackoffSec, action.ScheduledAt = job.delaySec, job.scheduledAt
+	return action
+}
+
+// logApply writes one record for an apply that changed something.
+func (r *Reaper) logApply(ctx context.Context, result *ApplyResult, took time.Duration) {
+	if len(result.Actions) == 0 {
+		return
+	}
+	r.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "reaped stale leases",
+		slog.String("actor", result.Actor),
+		slog.Int("reset_count", result.ResetCount),
+		slog.Int("dead_letter_count", result.DeadLetterCount),
+		slog.Int("failed_count", result.FailedCount),
+		slog.Duration("took", took),
+	)
 }

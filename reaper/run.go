@@ -123,7 +123,8 @@ func (r *Reaper) Run(ctx context.Context, actor string, cfg RunConfig) error {
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
-	return loop.Run(ctx, &runner{Reaper: r, actor: actor, cfg: cfg, first: true}, loop.Config{
+	return loop.Run(ctx, newRunner(r, actor, cfg), loop.Config{
+		Batch:       cfg.Batch,
 		Interval:    cfg.Interval,
 		MinInterval: cfg.MinInterval,
 		Settle:      cfg.Settle,

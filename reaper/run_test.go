@@ -129,7 +129,7 @@ func TestAClosedGateIsLoggedOncePerChange(t *testing.T) {
 	require.Equal(t, 1, log.count("reaper refused"))
 	openGates(t, pool)
 	require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == 1 }, waiting, tick)
-	require.Eventually(t, func() bool { return log.count("reaper passes again") == 1 }, waiting, tick)
+	require.Eventually(t, func() bool { return log.count("reaper recovered") == 1 }, waiting, tick)
 	require.Equal(t, 1, log.count("reaped stale leases"))
 }
 
@@ -164,7 +164,7 @@ func TestALookDoesNotTellThatAGateIsOpen(t *testing.T) {
 	for !(<-passes).Result.Refused { //nolint:revive // it waits for the next refusal
 	}
 	require.Equal(t, 1, log.count("reaper refused"))
-	require.Zero(t, log.count("reaper passes again"))
+	require.Zero(t, log.count("reaper recovered"))
 }
 
 // A metric that panics must not end the only thing that gives jobs back.
@@ -224,7 +224,7 @@ func TestRunDoesNotSpinOnBadRows(t *testing.T) {
 		settled += pass.Result.ResetCount
 	}
 	require.Equal(t, 3, failed)
-	require.Equal(t, 1, log.count("jobs turned away"))
+	require.Equal(t, 1, log.count("jobs rejected"))
 }
 
 // A wrapper without QueryRow costs a transaction a look, and is served.

@@ -2,154 +2,172 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
-// How long a look and an apply of a loop may take: a connection that died
-// without a word would otherwise hold the loop for as long as TCP keeps hoping.
-const (
-	lookTimeout  = 15 * time.Second
-	applyTimeout = 5 * time.Minute
-)
+// applyTimeout is how long an apply of a loop may take.
+const applyTimeout = 5 * time.Minute
 
 var _ loop.Work = (*runner)(nil)
 
 // runner is what the loop of a Run drives.
 type runner struct {
-	*Reaper
-	actor string
-	cfg   RunConfig
-	first bool      // the first pass applies in any case, and so meets a closed gate
-	seen  time.Time // every lease that ended before it was seen; zero: none
-	sight time.Time // leases are stale up to here, by the last look
-	diary diary
+	reaper *Reaper
+	actor  string
+	onPass func(ctx context.Context, pass Pass) // may be nil
+	log    conditionLog
+
+	applied  bool      // an apply has met the gates, so a closed one is known
+	cursor   time.Time // every lease that ended before it was seen; zero: none
+	polledAt time.Time // by the process's clock
+	polled   pollRow   // the last one
+	rejected rejectedJobs
 }
 
-// lookRow is the row of sqlLook.
-type lookRow struct {
-	stale        bool
-	dueMicros    *int64
-	staleBefore  time.Time
-	startedAt    time.Time
-	uptimeMicros int64
+func newRunner(r *Reaper, actor string, cfg RunConfig) *runner {
+	return &runner{
+		reaper:   r,
+		actor:    actor,
+		onPass:   cfg.OnPass,
+		log:      conditionLog{logger: r.cfg.Logger},
+		rejected: rejectedJobs{firstWait: cfg.Interval},
+	}
 }
 
-// Look asks the database what there is to do.
-func (r *runner) Look(ctx context.Context, all bool) (loop.Sight, error) {
-	began := time.Now()
+// Poll asks the database what there is to do. The first time there is an apply to
+// make in any case, which meets a closed gate.
+func (r *runner) Poll(ctx context.Context, all bool) (loop.Sight, error) {
+	began, from := time.Now(), r.cursor
 	if all {
-		r.seen = time.Time{}
+		from = time.Time{}
 	}
-	row, err := r.look(ctx)
+	row, err := r.reaper.poll(ctx, from)
+	elapsed := time.Since(began)
 	if err != nil {
-		err = fmt.Errorf("reaper: look for stale leases: %w", err)
-		r.looked(ctx, Pass{Err: err, Took: time.Since(began)})
-		return loop.Sight{}, err
+		err = fmt.Errorf("reaper: poll for stale leases: %w", err)
+		r.report(ctx, Pass{Err: err, Took: elapsed}, true)
+		return loop.Sight{Elapsed: elapsed}, err
 	}
-	r.sight = row.staleBefore
+	r.cursor, r.polledAt, r.polled = from, began, row
+	if !row.stale && from.IsZero() {
+		r.rejected.clear()
+	}
+	sight := row.sight(elapsed)
+	sight.Stale = sight.Stale || !r.applied
+	if !sight.Stale {
+		r.cursor = row.staleBefore
+		r.report(ctx, Pass{Result: &ApplyResult{Actor: r.actor, Actions: []Action{}}, Took: elapsed}, true)
+	}
+	return sight, nil
+}
+
+func (row pollRow) sight(elapsed time.Duration) loop.Sight {
 	sight := loop.Sight{
-		Stale:  row.stale || r.first,
-		Server: row.startedAt,
-		Uptime: micros(row.uptimeMicros),
+		Stale:   row.stale,
+		Server:  loop.Server{Started: row.startedAt, Standby: row.standby},
+		Uptime:  micros(row.uptimeMicros),
+		Elapsed: elapsed,
 	}
 	if row.dueMicros != nil {
 		due := micros(*row.dueMicros)
 		sight.Due = &due
 	}
-	if !sight.Stale {
-		r.seen = r.sight
-		nothing := &ApplyResult{Actor: r.actor, Actions: []Action{}}
-		r.looked(ctx, Pass{Result: nothing, Took: time.Since(began)})
-	}
-	return sight, nil
+	return sight
 }
 
-// rowQuerier is what pools and connections have beyond DB. With it a look takes
-// no transaction.
-type rowQuerier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-func (r *runner) look(ctx context.Context) (row lookRow, err error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	db, ok := r.db.(rowQuerier)
-	if !ok {
-		tx, err := r.beginReadOnly(ctx)
-		if err != nil {
-			return row, err
-		}
-		defer rollback(ctx, tx)
-		db = tx
+// Reap drains what is stale, from the cursor on.
+func (r *runner) Reap(ctx context.Context, batch int) (refused bool, err error) {
+	req := request{actor: r.actor, limit: batch, timeout: applyTimeout}
+	if !r.cursor.IsZero() { // a lease that ended at that very instant was not stale yet
+		req.after.leaseUntil = pgtype.Timestamptz{Time: r.cursor.Add(-time.Microsecond), Valid: true}
 	}
-	from := pgtype.Timestamptz{Time: r.seen, Valid: !r.seen.IsZero()}
-	err = db.QueryRow(ctx, r.sql.look, r.scope, from).Scan(
-		&row.stale, &row.dueMicros, &row.staleBefore, &row.startedAt, &row.uptimeMicros)
-	return row, err
-}
-
-// Reap drains what is stale, from the place that was seen already.
-func (r *runner) Reap(ctx context.Context) (refused bool, err error) {
-	o := order{actor: r.actor, limit: r.cfg.Batch, timeout: applyTimeout}
-	if !r.seen.IsZero() { // a lease that ended at that very instant was not stale yet
-		o.behind.leaseUntil = pgtype.Timestamptz{Time: r.seen.Add(-time.Microsecond), Valid: true}
+	if req.exclude, err = r.rejected.excluded(r.cursor, r.polledAt); err != nil {
+		return false, err
 	}
-	var last Pass
-	var failed toll
-	began := time.Now()
-	err = r.drain(ctx, o, func(result *ApplyResult, err error) {
-		last = Pass{Result: result, Err: err, Took: time.Since(began)}
-		failed.add(result)
-		r.onPass(ctx, last)
-		began = time.Now()
-	})
-	r.diary.write(ctx, r.logger(), last, false)
-	r.diary.writeFailures(ctx, r.logger(), failed)
+	last, err := r.drain(ctx, req)
 	if err != nil {
 		return false, err
 	}
-	r.first = false
-	if !last.Result.Refused {
-		r.seen = r.sight
+	r.applied = true
+	if last.Refused {
+		return true, nil
 	}
-	return last.Result.Refused, nil
+	if r.cursor.IsZero() {
+		r.rejected.tried(r.polledAt)
+	}
+	r.cursor = r.polled.staleBefore
+	return false, nil
+}
+
+// drain applies batch after batch, reports each, and returns the last result.
+func (r *runner) drain(ctx context.Context, req request) (*ApplyResult, error) {
+	var last Pass
+	var fresh rejections
+	var all allRejected
+	began := time.Now()
+	_ = r.reaper.drain(ctx, req, func(result *ApplyResult, err error) {
+		last = Pass{Result: result, Err: err, Took: time.Since(began)}
+		if err != nil && last.Took >= applyTimeout {
+			last.Err = fmt.Errorf("%w: %w", errTooLong, err)
+		}
+		if result != nil {
+			fresh.add(r.rejected.add(result.Failures, r.polled.now, r.polledAt))
+			all.add(result)
+		}
+		r.callOnPass(ctx, last)
+		began = time.Now()
+	})
+	r.log.pass(ctx, last, false)
+	r.log.rejections(ctx, fresh)
+	if last.Err == nil {
+		return last.Result, all.err()
+	}
+	return nil, last.Err
+}
+
+// TryWrite tries what a worker does when it renews.
+func (r *runner) TryWrite(ctx context.Context) error {
+	began := time.Now()
+	err := r.reaper.tryWrite(ctx)
+	if faultOf(err) == loop.Other {
+		r.log.writable()
+		return err
+	}
+	r.report(ctx, Pass{Err: err, Took: time.Since(began)}, false)
+	return err
 }
 
 // Settling says in the log why nothing is reaped for a while.
-func (r *runner) Settling(ctx context.Context, wait time.Duration) {
-	r.diary.settling(ctx, r.logger(), wait)
+func (r *runner) Settling(ctx context.Context, wait time.Duration) { r.log.settling(ctx, wait) }
+
+// Fault tells what an error says of the database.
+func (*runner) Fault(err error) loop.Fault { return faultOf(err) }
+
+// report logs a pass and tells OnPass of it.
+func (r *runner) report(ctx context.Context, pass Pass, polled bool) {
+	r.log.pass(ctx, pass, polled)
+	r.callOnPass(ctx, pass)
 }
 
-// Unreachable tells an error of the connection from others.
-func (*runner) Unreachable(err error) bool { return unreachable(err) }
-
-// looked reports a look that found nothing new, or an error.
-func (r *runner) looked(ctx context.Context, pass Pass) {
-	r.diary.write(ctx, r.logger(), pass, true)
-	r.onPass(ctx, pass)
-}
-
-// onPass calls OnPass, if there is one.
-func (r *runner) onPass(ctx context.Context, pass Pass) {
-	if r.cfg.OnPass == nil {
+// callOnPass calls OnPass, if there is one.
+func (r *runner) callOnPass(ctx context.Context, pass Pass) {
+	if r.onPass == nil {
 		return
 	}
 	err := guarded("on_pass", func() error {
-		r.cfg.OnPass(ctx, pass)
+		r.onPass(ctx, pass)
 		return nil
 	})
 	if err != nil {
-		r.logger().LogAttrs(ctx, slog.LevelError, "on_pass panicked", slog.Any("err", err))
+		r.log.logger.LogAttrs(ctx, slog.LevelError, "on_pass panicked", slog.Any("err", errors.Unwrap(err)))
 	}
 }
-
-func (r *runner) logger() *slog.Logger { return r.Reaper.cfg.Logger }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

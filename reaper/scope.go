@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -57,16 +59,27 @@ func (s scope) validate(kindless bool) error {
 	if kindless && !s.plain() {
 		faults = append(faults, fmt.Errorf("%w: the queue has no column of kinds", ErrKind))
 	}
+	if s.kinds != nil && len(s.kinds) == 0 {
+		faults = append(faults, fmt.Errorf("%w: Kinds is empty and not nil", ErrKind))
+	}
 	for _, kind := range append(append([]string{}, s.kinds...), s.except...) {
 		faults = append(faults, checkKind(kind))
 	}
-	for kind, grace := range s.byKind {
-		faults = append(faults, checkKind(kind))
-		if grace < 0 {
-			faults = append(faults, fmt.Errorf("%w: KindGrace of %q %v", ErrNegative, kind, grace))
-		}
+	for _, kind := range slices.Sorted(maps.Keys(s.byKind)) {
+		faults = append(faults, checkKind(kind), checkGrace(fmt.Sprintf("KindGrace of %q", kind), s.byKind[kind]))
 	}
 	return errors.Join(faults...)
+}
+
+// checkGrace reports a grace that is negative, or that is one and would be none.
+func checkGrace(name string, grace time.Duration) error {
+	switch {
+	case grace < 0:
+		return fmt.Errorf("%w: %s %v", ErrNegative, name, grace)
+	case grace > 0 && grace < time.Microsecond:
+		return fmt.Errorf("%w: %s %v", ErrGrace, name, grace)
+	}
+	return nil
 }
 
 // checkKind reports a kind that no job can have.

@@ -2,126 +2,160 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/letter"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// pass is the transaction of one apply and the jobs that it has claimed.
-type pass struct {
-	*Reaper
-	tx *transaction
-	order
-	*harvest
-
-	through  bool // a job of the kind that is being settled went through
-	atCommit bool // the error came from the commit
-}
-
-// settle gives every job its due: all at once, or with care when that was tried
-// and some were turned away.
-func (p *pass) settle(ctx context.Context) error {
-	var resets, moves []*claimed
-	for _, job := range p.jobs {
-		switch {
-		case job.failure != nil:
-		case job.spent:
+// settle resets and moves the jobs of a batch: all at once, or in groups when that
+// was tried and some were rejected.
+func (a *attempt) settle(ctx context.Context, jobs []*claimedJob) error {
+	var resets, moves []*claimedJob
+	for _, job := range jobs {
+		if job.exhausted {
 			moves = append(moves, job)
-		default:
+		} else {
 			resets = append(resets, job)
 		}
 	}
-	if p.care == swift {
-		return p.settleAll(ctx, resets, moves)
+	settle := a.settleGroups
+	if a.mode == modeFast {
+		settle = a.settleAll
 	}
-	return p.settleEach(ctx, resets, moves)
-}
-
-// settleAll settles jobs in one exchange, or in three when the mover cannot be
-// pipelined. When a job is turned away with an error, the transaction is of no
-// further use.
-func (p *pass) settleAll(ctx context.Context, resets, moves []*claimed) error {
-	if len(resets)+len(moves) == 0 {
-		return nil
+	err := settle(ctx, resets, moves)
+	if errors.Is(err, deadletter.ErrUnavailable) && len(resets) == 0 && !a.mayGoOn() {
+		return &blockedError{err} // there is nothing that could be settled without the mover
 	}
-	batch, along, send := &pgx.Batch{}, p.commitsAlong(moves), p.send
-	if along {
-		send = p.sendAndCommit
-	}
-	reset := p.queueReset(batch, resets)
-	move := p.queueMove(batch, moves, along)
-	if err := send(ctx, batch); err != nil {
+	var settling *settleError
+	if err == nil || errors.Is(err, ErrOutcomeUnknown) || errors.As(err, &settling) {
 		return err
 	}
-	reset.markMissing()
-	err := move.finish(ctx)
-	if err != nil && p.tx.over {
-		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
-	}
-	return err
+	return &settleError{err: err}
 }
 
-// commitsAlong reports whether the commit may travel with the last writes: nothing
-// but the server has a say before it then. A job that a trigger kept from its
-// reset is no reason against it, since it is as it was.
-func (p *pass) commitsAlong(moves []*claimed) bool {
-	_, strict := p.cfg.DeadLetter.(deadletter.Table)
-	return p.connects() && p.cfg.OnApply == nil && (len(moves) == 0 || strict)
-}
+// mayGoOn reports whether the attempt may claim another batch after this one.
+func (a *attempt) mayGoOn() bool { return a.more != nil && a.req.claims > 1 }
 
-// sendAndCommit sends a batch with the commit behind it, which the server leaves
-// undone when a statement before it fails. When the connection breaks, nobody can
-// know how far the server came.
-func (p *pass) sendAndCommit(ctx context.Context, batch *pgx.Batch) error {
-	if ctx.Err() != nil {
-		return p.send(ctx, batch)
+// settleAll writes everything in one exchange, and commits in it where nothing on
+// the client has a say before the commit: no hook, and no mover but the library's
+// own table. The server then checks that each row is stored as it was written, and
+// does not reach the commit otherwise. Another mover costs two exchanges more.
+func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) error {
+	commit := a.commitsInBatch(moves)
+	batch := &pgx.Batch{}
+	if !commit && !a.r.nested {
+		batch.Queue(sqlAllowSort)
 	}
-	batch.Queue("commit").Query(func(rows pgx.Rows) error {
-		p.atCommit = true
-		rows.Close()
-		return rows.Err()
-	})
-	err := p.tx.SendBatch(ctx, batch).Close()
+	a.queueReset(batch, a.rows().resetChecked, resets, func(*claimedJob, bool) {})
+	finish := a.queueMove(batch, moves)
+	if !commit {
+		if err := a.tx.Send(ctx, batch); err != nil {
+			return fmt.Errorf("reaper: settle jobs: %w", err)
+		}
+		return finish(ctx)
+	}
+	atCommit, err := a.tx.SendAndCommit(ctx, batch)
 	switch {
 	case err == nil:
-		p.tx.over = true
+		if err := finish(ctx); err != nil {
+			return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+		}
 		return nil
-	case surelyFailed(err):
-		return fmt.Errorf("reaper: settle jobs: %w", err)
+	case pgtx.NotCommitted(err):
+		return &settleError{err: fmt.Errorf("reaper: settle jobs: %w", err), atCommit: atCommit}
 	}
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
-// send sends a batch that may be empty.
-func (p *pass) send(ctx context.Context, batch *pgx.Batch) error {
-	if batch.Len() == 0 {
+// commitsInBatch reports whether nothing on the client has a say before the commit.
+func (a *attempt) commitsInBatch(moves []*claimedJob) bool {
+	return pgtx.HasConn(a.r.db) && a.r.cfg.OnApply == nil && (len(moves) == 0 || a.r.letters != nil)
+}
+
+// queueReset queues the reset of jobs, and tells of each row that was changed
+// whether it is as it was written.
+func (a *attempt) queueReset(batch *pgx.Batch, sql string, jobs []*claimedJob, changed func(*claimedJob, bool)) {
+	if len(jobs) == 0 {
+		return
+	}
+	args := []any{a.r.scope, LastErrorReaped, ids(jobs), addresses(jobs), bumped(jobs), delays(jobs)}
+	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		var n int
+		var scheduledAt pgtype.Timestamptz
+		var asWritten pgtype.Bool
+		_, err := pgx.ForEachRow(rows, []any{&n, &scheduledAt, &asWritten}, func() error {
+			job := jobs[n-1]
+			job.scheduledAt = fromServer(scheduledAt)
+			changed(job, asWritten.Bool)
+			return nil
+		})
+		return err
+	})
+}
+
+// queueMove queues the move of jobs, or the part of it that comes before a mover of
+// the caller's. The function it returns does what is left once the batch was
+// answered.
+func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
+	if len(jobs) == 0 {
+		return func(context.Context) error { return nil }
+	}
+	if a.r.letters == nil {
+		return a.queueMoverMove(batch, jobs)
+	}
+	sql := a.rows().insertChecked
+	if a.tables.jsonb {
+		sql = a.rows().insertJSONBChecked
+	}
+	letters := a.queueLetters(batch, sql, jobs)
+	batch.Queue(a.rows().closeChecked, a.closeArgs(jobs)...).Query(discard)
+	return func(context.Context) error {
+		for _, job := range jobs {
+			letters.give(job)
+		}
 		return nil
 	}
-	if err := p.tx.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("reaper: settle jobs: %w", err)
+}
+
+// letters are the ids of stored dead letters by those of their jobs. Jobs may share
+// an id.
+type letters map[string][]string
+
+// queueLetters queues the insert of dead letters.
+func (a *attempt) queueLetters(batch *pgx.Batch, sql string, jobs []*claimedJob) letters {
+	stored := make(letters, len(jobs))
+	args := []any{a.r.scope, ids(jobs), FinalErrorReaped, a.req.actor, addresses(jobs), bumped(jobs)}
+	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		var jobID, letterID string
+		_, err := pgx.ForEachRow(rows, []any{&jobID, &letterID}, func() error {
+			stored[jobID] = append(stored[jobID], letterID)
+			return nil
+		})
+		return err
+	})
+	return stored
+}
+
+// give gives a job the receipt of its letter, and reports whether there is one.
+func (stored letters) give(job *claimedJob) bool {
+	own := stored[job.id]
+	if len(own) == 0 {
+		return false
 	}
-	return nil
+	stored[job.id] = own[1:]
+	job.receipt = &deadletter.Receipt{JobID: job.id, Document: letter.Receipt{
+		DeadLetterID: own[0], JobID: job.id, Attempts: job.bumped, FinalError: FinalErrorReaped,
+	}.JSON()}
+	return true
 }
 
-// queueReset queues the reset of jobs, if there are any.
-func (p *pass) queueReset(batch *pgx.Batch, jobs []*claimed) *tally {
-	done := newTally(jobs)
-	if len(jobs) > 0 {
-		delays := pgtext.Integers(len(jobs), func(i int) int64 { return jobs[i].delaySec })
-		batch.Queue(p.sql.reset, p.scope, LastErrorReaped, ids(jobs), attempts(jobs), delays).Query(done.read)
-	}
-	return done
-}
-
-// ids are the jobs' keys as an array for a parameter.
-func ids(jobs []*claimed) string {
-	return pgtext.Array(len(jobs), func(i int) string { return jobs[i].id })
-}
-
-// attempts are the jobs' bumped attempts as an array for a parameter.
-func attempts(jobs []*claimed) string {
-	return pgtext.Integers(len(jobs), func(i int) int64 { return int64(jobs[i].bumped) })
+// closeArgs are the parameters of sqlClose.
+func (a *attempt) closeArgs(jobs []*claimedJob) []any {
+	return []any{a.r.scope, FinalErrorReaped, ids(jobs), addresses(jobs), bumped(jobs)}
 }

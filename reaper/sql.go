@@ -8,27 +8,40 @@ package reaper
 // the type of the key column, whatever that is.
 
 // stale is the condition of a stale lease, by the clock of the database at the
-// start of the transaction. A lease without an end fails it, as NULL is less than
-// nothing; that it is not NULL is left unsaid, since the planner would count with
-// it twice and expect few of many. Every statement that uses it has the scope as
-// its $1: the grace in microseconds as a bigint, or all of it as a jsonb. With
+// start of the transaction. A NULL lease_until is not stale: the comparison yields
+// NULL. An explicit IS NOT NULL is left out because the planner would multiply both
+// selectivities and expect too few rows. Every statement that uses it has the scope
+// as its $1: the grace in microseconds as a bigint, or all of it as a jsonb. With
 // another grace for some kinds the index is read up to the shortest.
 const stale = `q.{state} = {leased} and q.{lease_until} < now() - {grace}{only}{ripe}`
 
-// keyed is true of jobs that can be told from others. One without a key is
-// nobody's: nothing could say which one is meant.
+// keyed is true of jobs that have an id. A job without one cannot be named in a
+// result.
 const keyed = `q.{job_id} is not null`
 
-// still is stale for rows that are found by their keys. In coalesce the planner
-// does not see what it could look up in the index of the leases: with statistics
-// that know of no lease it would read there all that there are.
+// still is stale for rows that are found by their keys or addresses. The coalesce
+// keeps the planner from the index of the leases: with statistics that know of no
+// lease it would read all of them there.
 const still = `coalesce(` + stale + `, false)`
 
-// sqlDryRun counts the stale leases, each of them or up to a number, and reads the
-// oldest of them, in one snapshot. It locks nothing. It returns one row without a
-// job when there is none. Overdue is floored to the second; a lease that ended at
-// -infinity is overdue by the largest bigint. Served by job_queue_lease_until_idx,
-// for the count alone where the table is vacuumed.
+// atEdge is true of attempts that their column's type cannot count further. The
+// size of the value tells a smallint, an integer and a bigint.
+const atEdge = `(q.{attempts} >= case pg_column_size(q.{attempts})
+    when 2 then 32767 when 4 then 2147483647 else 9223372036854775807 end)`
+
+// exhausted is true of a job that is moved instead of being reset: one more failed
+// attempt reaches the maximum, or cannot be counted. NULL attempts count as 0, and a
+// NULL maximum is never reached.
+const exhausted = `(
+    coalesce(q.{attempts}, 0)::bigint
+      >= greatest(coalesce(q.{max_attempts}, 9223372036854775807)::bigint, -9223372036854775807) - 1
+    or coalesce(` + atEdge + `, false))`
+
+// sqlDryRun counts the stale leases, and how many of them would be moved, each of
+// them or up to a number, and reads the oldest of them, in one snapshot. It locks
+// nothing. It returns one row without a job when there is none. Overdue is floored
+// to the second; a lease that ended at -infinity is overdue by the largest bigint.
+// Served by job_queue_lease_until_idx.
 //
 //	$1 scope
 //	$2 limit  bigint
@@ -36,24 +49,26 @@ const still = `coalesce(` + stale + `, false)`
 const (
 	sqlDryRun = `-- reaper.dry_run
 ` + dryRunHead + `
-  select count(*) as stale_lease_count
+  select count(*) as stale_lease_count,
+    count(*) filter (where ` + exhausted + `) as move_count
   from {queue} q
   where ` + stale + `
 ` + dryRunTail
 
 	sqlDryRunUpTo = `-- reaper.dry_run_up_to
 ` + dryRunHead + `
-  select count(*) as stale_lease_count
+  select count(*) as stale_lease_count,
+    count(*) filter (where exhausted and n < $3::bigint) as move_count
   from (
-    select
+    select ` + exhausted + ` as exhausted, row_number() over () as n
     from {queue} q
     where ` + stale + `
     limit $3::bigint
   ) s
 ` + dryRunTail
 
-	dryRunHead = `select now() as evaluated_at, c.stale_lease_count,
-  j.job_id, j.job_kind, j.lease_owner, j.lease_until, j.attempts, j.max_attempts, j.overdue_seconds
+	dryRunHead = `select now() as evaluated_at, c.stale_lease_count, c.move_count,
+  j.job_id, j.job_kind, j.lease_owner, j.lease_until, j.attempts, j.max_attempts, j.overdue_seconds, j.exhausted
 from (`
 
 	dryRunTail = `) c
@@ -67,7 +82,8 @@ left join (
     coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts,
     case when q.{lease_until} = '-infinity' then 9223372036854775807
       else floor(extract(epoch from now() - q.{lease_until}))::bigint
-    end as overdue_seconds
+    end as overdue_seconds,
+    ` + exhausted + ` as exhausted
   from {queue} q
   where ` + stale + `
     and ` + keyed + `
@@ -77,15 +93,14 @@ left join (
 order by j.lease_until, j.key`
 )
 
-// sqlClaim locks and reads one batch of stale leases, oldest first, of a stretch
-// of that order. Rows that another reaper or a worker has locked are skipped, not
-// waited for. Served by job_queue_lease_until_idx, which finds the stretch too.
+// sqlClaim locks and reads one batch of stale leases after a cursor, oldest first.
+// Rows that another reaper or a worker has locked are skipped, not waited for.
+// Served by job_queue_lease_until_idx, which finds the cursor too.
 //
 //	$1 scope
 //	$2 limit        bigint
-//	$3 lease_until  timestamptz of the place before it, NULL to begin at the oldest
-//	$4 job id       of the key's type; NULL: behind every job of that lease_until
-//	$5 lease_until  timestamptz, the last of the stretch, NULL to go on to the end
+//	$3 lease_until  timestamptz of the cursor, NULL to begin at the oldest
+//	$4 job id       of the key's type; NULL: after every job of that lease_until
 const sqlClaim = `-- reaper.claim
 ` + claimColumns + `
 from {queue} q
@@ -93,19 +108,21 @@ where ` + stale + `
   and ` + keyed + `
   and q.{lease_until} >= coalesce($3::timestamptz, '-infinity')
   and ($3::timestamptz is null or q.{lease_until} > $3::timestamptz or q.{job_id} > $4)
-  and q.{lease_until} <= coalesce($5::timestamptz, 'infinity')
 order by q.{lease_until}, q.{job_id}
 limit $2::bigint
 for update of q skip locked`
 
-// claimColumns are what a claim reads.
+// claimColumns are what a claim reads. {address} is the row's ctid, or NULL where
+// rows are found by their keys alone.
 const claimColumns = `select now() as now,
   q.{job_id}::text as id,
+  {address} as address,
   {kind}::text as kind,
   q.{lease_owner}::text as owner,
   q.{lease_until} as lease_until,
-  q.{attempts} as attempts,
-  coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts`
+  coalesce(q.{attempts}, 0)::bigint as attempts,
+  ` + atEdge + ` as at_edge,
+  ` + exhausted + ` as exhausted`
 
 // sqlOverfull reads whether more leases are stale than an apply may find. It
 // stops counting there. Served by job_queue_lease_until_idx.
@@ -121,14 +138,15 @@ from (
   limit least($2::bigint, 9223372036854775806) + 1
 ) s`
 
-// sqlLook reads what a loop needs to know before it reaps or sleeps: whether a
-// lease is stale, from a place on; how many microseconds are left until the next
+// sqlPoll reads what a loop needs to know before it reaps or sleeps: whether a
+// lease is stale, from a cursor on; how many microseconds are left until the next
 // one is; the end up to which leases of every kind are stale now, which is the
-// next place; and when the server started. Served by job_queue_lease_until_idx.
+// next cursor; and when the server started and whether it is a standby. Served by
+// job_queue_lease_until_idx.
 //
 //	$1 scope
-//	$2 lease_until  timestamptz of the place, NULL to begin at the oldest
-const sqlLook = `-- reaper.look
+//	$2 lease_until  timestamptz of the cursor, NULL to begin at the oldest
+const sqlPoll = `-- reaper.poll
 select
   coalesce((
     select true
@@ -143,8 +161,10 @@ select
     {due}
   )::bigint as due_micros,
   now() - {most_grace} as stale_before,
+  now() as now,
   pg_postmaster_start_time() as started_at,
-  (extract(epoch from now() - pg_postmaster_start_time()) * 1000000)::bigint as uptime_micros`
+  (extract(epoch from now() - pg_postmaster_start_time()) * 1000000)::bigint as uptime_micros,
+  pg_is_in_recovery() as standby`
 
 // sqlDue is how many microseconds are left until the next lease is stale.
 const sqlDue = `select extract(epoch from q.{lease_until} - (now() - {grace})) * 1000000

@@ -4,8 +4,7 @@ package reaper
 const asPlanned = `q.{lease_until} = p.lease_until
     and q.{lease_owner}::text is not distinct from p.lease_owner
     and coalesce(q.{attempts}, 0) = p.attempts
-    and (coalesce(q.{attempts}, 0)::numeric + 1
-      >= coalesce(q.{max_attempts}, 9223372036854775807)::numeric) = p.moves`
+    and ` + exhausted + ` = p.moves`
 
 // sqlClaimPlan locks and reads those jobs of a plan that are stale and stand as
 // planned, oldest lease first. Rows that someone else has locked are skipped.

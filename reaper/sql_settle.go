@@ -1,15 +1,30 @@
 package reaper
 
-// sqlReset gives claimed jobs back to the queue and returns the place in the
-// batch of each row it changed. For one that a trigger kept leased, and maybe
-// changed in part, it fails, with a text that isKeptBack knows. The claim holds the
-// rows' locks; the condition is repeated all the same. Served by the queue's key.
+import "strings"
+
+// The statements that reset and move jobs. The claim holds the rows' locks; each
+// repeats the condition that it was decided on all the same. {match} finds q, a row
+// of the queue, for u, a job of the parameters.
+
+// Ways to find a claimed row. By address the server reads just that row, and rows
+// that share an id are told apart. A view has no addresses, those of a partitioned
+// table repeat in each partition, and a trigger may move a row; then it is found by
+// its key.
+const (
+	matchAddress = `q.ctid = u.address and q.{job_id} = u.job_id`
+	matchKey     = `q.{job_id} = u.job_id`
+)
+
+// sqlReset gives claimed jobs back to the queue. Of each row that it changed it
+// returns the job's place in the batch, what is stored as scheduled_at, and whether
+// the row is as it was written, which a trigger may have prevented.
 //
 //	$1 scope
 //	$2 last error  text; the condition uses it for queues that do not store it
 //	$3 job ids     array of the key's type
-//	$4 attempts    bigint[], bumped
-//	$5 delays      bigint[], seconds
+//	$4 addresses   tid[], empty where rows are found by their keys
+//	$5 attempts    bigint[], the bumped ones
+//	$6 delays      bigint[], seconds
 const sqlReset = `-- reaper.reset
 update {queue} q
 set {state} = {retry_waiting},
@@ -19,65 +34,80 @@ set {state} = {retry_waiting},
   {lease_until} = null{set_error}
 from unnest(
   array_cat(array(select k.{job_id} from {queue} k where false), $3),
-  $4::bigint[],
-  $5::bigint[]
-) with ordinality as u(job_id, attempts, delay_sec, n)
-where q.{job_id} = u.job_id
+  $4::tid[], $5::bigint[], $6::bigint[]
+) with ordinality as u(job_id, address, attempts, delay_sec, n)
+where {match}
   and ` + still + `
   and $2::text is not null
-returning case when q.{state} <> {leased} then u.n else ('leasereaper: kept back ' || u.n)::bigint end`
+returning u.n, q.{scheduled_at} as scheduled_at,
+  q.{state} = {retry_waiting} and q.{attempts} = u.attempts and q.{scheduled_at} is not null as as_written`
 
-// sqlBump counts the failed try of claimed jobs whose attempts are spent, and
-// returns the place in the batch of each row it changed, 0 for one whose
-// attempts a trigger kept. Served by the queue's key.
+// sqlClose takes moved jobs out of the queue, after their dead letters were stored,
+// and returns what sqlReset returns but for the time.
+//
+//	$1 to $5 as of sqlReset
+const sqlClose = `-- reaper.close
+update {queue} q
+set {state} = {dead_letter},
+  {attempts} = u.attempts,
+  {lease_owner} = null,
+  {lease_until} = null{set_error}
+from unnest(
+  array_cat(array(select k.{job_id} from {queue} k where false), $3),
+  $4::tid[], $5::bigint[]
+) with ordinality as u(job_id, address, attempts, n)
+where {match}
+  and ` + still + `
+  and $2::text is not null
+returning u.n,
+  q.{state} = {dead_letter} and q.{attempts} = u.attempts as as_written`
+
+// checked makes sqlReset or sqlClose fail, by a division by zero, unless each job
+// was written once and as it was meant. A commit that travels with it is then not
+// made. The statement keeps its name.
+func checked(sql string) string {
+	name, body, _ := strings.Cut(sql, "\n")
+	return name + `
+with written as (
+` + body + `
+)
+select w.*
+from (
+  select 1 / (count(*) filter (where as_written) = cardinality($5::bigint[])
+    and count(distinct n) = cardinality($5::bigint[]))::int as checked
+  from written
+) c
+join written w on c.checked = 1`
+}
+
+// sqlBump counts the failed attempt of jobs that a function in the database, or a
+// mover of the caller's, moves: it is promised rows with the bumped attempts.
 //
 //	$1 scope
-//	$2 job ids   array of the key's type
-//	$3 attempts  bigint[], bumped
+//	$2 job ids    array of the key's type
+//	$3 addresses  tid[], empty where rows are found by their keys
+//	$4 attempts   bigint[], the bumped ones
 const sqlBump = `-- reaper.bump
 update {queue} q
 set {attempts} = u.attempts
 from unnest(
   array_cat(array(select k.{job_id} from {queue} k where false), $2),
-  $3::bigint[]
-) with ordinality as u(job_id, attempts, n)
-where q.{job_id} = u.job_id
+  $3::tid[], $4::bigint[]
+) with ordinality as u(job_id, address, attempts, n)
+where {match}
   and ` + still + `
-returning case when q.{attempts} = u.attempts then u.n else 0 end`
+returning u.n, q.{state} = {leased} and q.{attempts} = u.attempts as as_written`
 
-// sqlClose takes moved jobs out of the queue, unless their mover did. The
-// condition keeps it from a live job of the same id, in a queue whose ids are not
-// unique. Served by the queue's key.
+// sqlCloseMoved takes jobs out of the queue that such a mover has moved, unless it
+// did so itself, and returns the ids of those that were not changed as they were
+// written. The condition keeps it from a live job of the same id, in a queue whose
+// ids are not unique. Served by the queue's key.
 //
 //	$1 scope
 //	$2 last error  text; the condition uses it for queues that do not store it
 //	$3 job ids     array of the key's type
-const sqlClose = `-- reaper.close
-update {queue} q
-set {state} = {dead_letter},
-  {lease_owner} = null,
-  {lease_until} = null{set_error}
-where q.{job_id} = any($3)
-  and ` + still + `
-  and $2::text is not null`
-
-// sqlUnclosed reads which of the moved jobs are leased still: a trigger turned
-// the close away. Served by the queue's key.
-//
-//	$1 scope
-//	$2 job ids  array of the key's type
-const sqlUnclosed = `-- reaper.unclosed
-select q.{job_id}::text
-from {queue} q
-where q.{job_id} = any($2)
-  and (` + still + ` or q.{state} = {leased} and q.{lease_until} is null)`
-
-// sqlCloseStrict is sqlClose that fails, by a division by zero, unless each of the
-// jobs carries its bumped attempts and is leased no more. A commit that travels
-// behind it is then not made. Served by the queue's key.
-//
-//	$4 attempts  bigint[], bumped
-const sqlCloseStrict = `-- reaper.close_strict
+//	$4 attempts    bigint[], the bumped ones
+const sqlCloseMoved = `-- reaper.close_moved
 with closed as (
   update {queue} q
   set {state} = {dead_letter},
@@ -88,10 +118,21 @@ with closed as (
     $4::bigint[]
   ) as u(job_id, attempts)
   where q.{job_id} = u.job_id
-    and q.{attempts} = u.attempts
     and ` + still + `
     and $2::text is not null
-  returning q.{state} = {dead_letter} as as_meant
+  returning q.{job_id}::text as id, q.{state} = {dead_letter} and q.{attempts} = u.attempts as as_written
 )
-select 1 / (count(*) filter (where as_meant) = cardinality($4::bigint[]))::int
-from closed`
+select id
+from closed
+where as_written is not true`
+
+// sqlUnclosed reads which of the moved jobs are still leased: a trigger prevented
+// the close. Served by the queue's key.
+//
+//	$1 scope
+//	$2 job ids  array of the key's type
+const sqlUnclosed = `-- reaper.unclosed
+select q.{job_id}::text
+from {queue} q
+where q.{job_id} = any($2)
+  and (` + still + ` or q.{state} = {leased} and q.{lease_until} is null)`

@@ -141,7 +141,7 @@ func TestRunWaitsOnAStandbyUntilItIsPromoted(t *testing.T) {
 
 	exec(t, standby, `select pg_promote()`)
 	require.Eventually(t, func() bool { return states(t, standby)["retry_waiting"] == 3 }, waiting, tick)
-	require.Eventually(t, func() bool { return log.count("reaper passes again") == 1 }, waiting, tick)
+	require.Eventually(t, func() bool { return log.count("reaper recovered") == 1 }, waiting, tick)
 	stop()
 	require.Equal(t, 1, log.count("pass failed"))
 	require.Equal(t, map[string]int{"leased": 3}, states(t, primary)) // which is another server from now on

@@ -17,11 +17,14 @@ func NegInfinity() time.Time { return time.UnixMicro(math.MinInt64).UTC() }
 
 const negInfinity = "-infinity"
 
-// fromServer turns a timestamptz, which the statements never let be NULL or
-// infinity, into a time in UTC.
+// fromServer turns a timestamptz into a time in UTC. Infinity becomes the last time
+// of its kind, as NegInfinity is the first.
 func fromServer(t pgtype.Timestamptz) time.Time {
-	if t.InfinityModifier == pgtype.NegativeInfinity {
+	switch t.InfinityModifier {
+	case pgtype.NegativeInfinity:
 		return NegInfinity()
+	case pgtype.Infinity:
+		return time.UnixMicro(math.MaxInt64).UTC()
 	}
 	return t.Time.UTC()
 }
@@ -34,10 +37,18 @@ func toServer(t time.Time) pgtype.Timestamptz {
 	return pgtype.Timestamptz{Time: t, Valid: true}
 }
 
-// timestamp is a time with PostgreSQL's range in its JSON: RFC 3339 in UTC for
-// the years 1 to 9999, and the server's own form of it beyond, as in
-// "0044-03-15T12:00:00Z BC", "12266-01-01T00:00:00Z" and "-infinity".
+// timestamp is a time in the JSON. The years 1 to 9999 are RFC 3339 in UTC. What is
+// later has no such form and is written as the last instant that has one,
+// "9999-12-31T23:59:59.999999Z". What is earlier has the server's form, since a
+// plan must hold a lease's end as it is: "0044-03-15T12:00:00Z BC", "-infinity".
+// Years of five digits and more are read as well.
 type timestamp time.Time
+
+// lastInstant returns the last instant, in PostgreSQL's microseconds, that RFC 3339
+// has a form for.
+func lastInstant() time.Time {
+	return time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC).Add(-time.Microsecond)
+}
 
 // MarshalJSON writes the string.
 func (t timestamp) MarshalJSON() ([]byte, error) {
@@ -50,10 +61,12 @@ func (t timestamp) String() string {
 	switch {
 	case utc.Equal(NegInfinity()):
 		return negInfinity
+	case utc.After(lastInstant()):
+		utc = lastInstant()
 	case utc.Year() < 1:
 		return fmt.Sprintf("%04d%s BC", 1-utc.Year(), utc.Format(afterYear))
 	}
-	return fmt.Sprintf("%04d%s", utc.Year(), utc.Format(afterYear))
+	return utc.Format(time.RFC3339Nano)
 }
 
 // afterYear is RFC 3339 without its year.

@@ -1,12 +1,14 @@
 package reaper_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -105,4 +107,37 @@ func unlike(t *testing.T, pool *pgxpool.Pool) []string {
 					case when b.attempts + 1 >= b.max_attempts then 'dead_letter' else 'retry_waiting' end
 			else q::text <> b::text
 		end`)
+}
+
+// Two replicas drain after the same crash. Here the second one does all of its
+// work while the first one commits its first batch.
+func TestDrainsThatMeetDivideTheBacklog(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, poison["check"].sql)
+	stale(t, pool, "good", 100, 0, 5)
+	stale(t, pool, "dying", 30, 4, 5)
+	stale(t, pool, "check", 20, 0, 5)
+	exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 day' where job_id in
+		(select job_id from job_queue where job_kind = 'good' limit 10)`)
+	second := newReaper(t, pool, reaper.Config{})
+	var others *reaper.DrainResult
+	meet := sync.OnceValue(func() (err error) {
+		others, err = second.Drain(t.Context(), actor, 10)
+		return err
+	})
+	first := newReaper(t, pool, reaper.Config{
+		OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error { return meet() },
+	})
+
+	result, err := first.Drain(t.Context(), actor, 10)
+
+	require.NoError(t, err)
+	require.Equal(t, 10, result.ResetCount)
+	require.Equal(t, 90, others.ResetCount)
+	require.Equal(t, 30, others.DeadLetterCount)
+	require.Equal(t, 20, result.FailedCount)
+	require.Equal(t, 20, others.FailedCount)
+	require.Equal(t, 30, one[int](t, pool, `select count(distinct job_id)::int from job_dead_letter`))
+	require.Equal(t, 100+5*30, one[int](t, pool, `select sum(attempts)::int from job_queue`))
 }

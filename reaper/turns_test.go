@@ -91,7 +91,7 @@ func TestTheTurnsOfAnApply(t *testing.T) {
 		"dead letters by a function":        {cfg: reaper.Config{DeadLetter: deadletter.Function{}}, turns: 3},
 		"a hook before the commit":          {cfg: reaper.Config{OnApply: noHook}, turns: 3},
 		"settings from the code":            {cfg: reaper.Config{Gates: open}, turns: 2},
-		"a backlog that may be too large":   {cfg: reaper.Config{MaxStale: 10_000}, turns: 5},
+		"a backlog that may be too large":   {cfg: reaper.Config{MaxStale: 10_000}, turns: 3},
 		"behind a pooler, types from Go":    {mode: pgx.QueryExecModeExec, turns: 2},
 		"behind a pooler, simple protocol":  {mode: pgx.QueryExecModeSimpleProtocol, turns: 2},
 		"behind a pooler, types asked for":  {mode: pgx.QueryExecModeDescribeExec, turns: 4},

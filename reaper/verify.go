@@ -12,6 +12,7 @@ import (
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/catalog"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // Verify looks at everything that this Reaper will rely on, with the role and
@@ -28,7 +29,7 @@ func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rollback(ctx, tx)
+	defer pgtx.Rollback(ctx, tx)
 	if _, err := tx.Exec(ctx, "set transaction read only"); err != nil { // a savepoint is not begun so
 		return nil, fmt.Errorf("reaper: verify: %w", err)
 	}
@@ -108,7 +109,7 @@ func (v *verifier) settings(ctx context.Context) error {
 	switch {
 	case err == nil:
 		v.values(values, "")
-	case errors.As(err, &pgErr) && pgErr.Code == readOnly: // it locks what it reads, and cannot be tried here
+	case errors.As(err, &pgErr) && pgErr.Code == pgtx.CodeReadOnly: // it locks what it reads, and cannot be tried here
 	default:
 		v.add(Problem{
 			Code: CodeSettingInvalid, Object: fmt.Sprintf("%T", v.cfg.Gates),
@@ -125,7 +126,7 @@ func (v *verifier) read(ctx context.Context) (values gates.Values, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rollback(ctx, tx)
+	defer pgtx.Rollback(ctx, tx)
 	err = guarded("source", func() (err error) {
 		values, err = v.cfg.Gates.Read(ctx, tx, gates.Keys())
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/internal/catalog"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // checks tries the CHECK constraints that are about columns alone of which it is
@@ -98,7 +99,7 @@ func (v *verifier) holds(ctx context.Context, condition, rows string) (bool, err
 	if err != nil {
 		return false, err
 	}
-	defer rollback(ctx, savepoint)
+	defer pgtx.Rollback(ctx, savepoint)
 	var holds bool
 	err = savepoint.QueryRow(ctx, "-- verify.holds\nselect coalesce(bool_and("+condition+"), true)\nfrom ("+rows+") q").
 		Scan(&holds)

@@ -90,4 +90,3 @@ func (v *verifier) filled(t *catalog.Table, object string, needs []need) {
 		}
 	}
 }
-

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // sqlFunction finds what a function that is called so returns, and whether the
@@ -88,14 +89,14 @@ func (v *verifier) callable(ctx context.Context, function, keyType string) (bool
 	if err != nil {
 		return false, err
 	}
-	defer rollback(ctx, savepoint)
+	defer pgtx.Rollback(ctx, savepoint)
 	_, err = savepoint.Exec(ctx, fmt.Sprintf(
 		"explain select %s(k.id, ''::text, ''::text) from (select null::%s as id offset 0) k", function, keyType))
 	var pgErr *pgconn.PgError
 	switch {
 	case errors.As(err, &pgErr) && pgErr.Code == "42501": // it fits, and the role may not call it
 		return true, nil
-	case errors.As(err, &pgErr) && class(pgErr.Code) == "42":
+	case errors.As(err, &pgErr) && pgtx.Class(pgErr.Code) == "42":
 		return false, nil
 	}
 	return err == nil, err

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
+	"github.com/lease-governance/leasereaper/internal/bench/load"
 	"github.com/lease-governance/leasereaper/internal/bench/report"
 	"github.com/lease-governance/leasereaper/internal/bench/suite"
 )
@@ -87,23 +88,41 @@ func (o options) find(ctx context.Context, out io.Writer) (found report.Report, 
 	if o.from != "" {
 		return report.Read(o.from)
 	}
+	machine := load.New("/proc", func() { o.pause(ctx) })
+	machine.Look()
+	fmt.Fprintln(out, "is the machine quiet?", machine.Verdict())
 	b, err := bed.Start(ctx, o.smoke)
 	if err != nil {
 		return found, err
 	}
 	defer func() { err = errors.Join(err, b.Stop()) }()
 
-	env := &suite.Env{Bed: b, Size: suite.Full}
+	env := &suite.Env{Server: b, Size: suite.Full}
 	if o.smoke {
 		env.Size = suite.Smoke
 	}
-	if found.Place, err = env.Place(ctx); err != nil {
+	if found.Environment, err = env.Environment(ctx); err != nil {
 		return found, err
 	}
 	began := time.Now()
 	found.Result, err = suite.Run(ctx, env, o.only, func(s suite.Scenario) {
+		machine.Look()
 		fmt.Fprintf(out, "%6.0fs  %s: %s\n", time.Since(began).Seconds(), s.Name, s.About)
 	})
+	machine.Look()
 	fmt.Fprintf(out, "%6.0fs\n\n", time.Since(began).Seconds())
+	found.Environment = append(found.Environment, machine.Settings()...)
 	return found, err
+}
+
+// pause does nothing for as long as it takes to see what else the machine does.
+func (o options) pause(ctx context.Context) {
+	pause := 2 * time.Second
+	if o.smoke {
+		pause = 20 * time.Millisecond
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(pause):
+	}
 }

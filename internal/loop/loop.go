@@ -1,10 +1,9 @@
-// Package loop decides when a reaper passes and when it sleeps.
+// Package loop decides when a reaper polls, when it reaps and when it sleeps.
 //
-// Each step looks first, in one query, and reaps only when something is stale.
-// Then it sleeps until the next lease is due, within bounds. After the database
-// was out of reach or began anew, it settles: workers get time to renew their
-// leases before any is reaped. It reads no clock but the process's own, for
-// waiting alone.
+// Each step polls first, with one query, and reaps only when something is stale.
+// Then it sleeps until the next lease expires, within bounds. After an outage it
+// settles: workers get time to renew their leases before any is reaped. It reads
+// no clock but the process's own, for waiting alone.
 package loop
 
 import (
@@ -13,38 +12,53 @@ import (
 	"time"
 )
 
-// fullLook is how long a loop goes on looking only behind what it saw before it
-// looks at everything again, unless the interval is shorter. So a stale lease
-// that was passed by is missed for this and one sleep at most.
-const fullLook = 30 * time.Second
-
-// spread is the part of a wait that is left to chance, so that replicas which
-// were started together do not stay together.
-const spread = 10
-
 // Work is what a loop drives.
 type Work interface {
-	// Look reports what there is to do: all of it, or only what is behind the
-	// place up to which everything was seen already.
-	Look(ctx context.Context, all bool) (Sight, error)
-	// Reap does it, and reports whether it was refused.
-	Reap(ctx context.Context) (refused bool, err error)
+	// Poll reports what there is to do: all of it, or only what is behind the
+	// cursor up to which everything was seen already.
+	Poll(ctx context.Context, all bool) (Sight, error)
+
+	// Reap does it, at most batch jobs in a transaction, and reports whether it
+	// was refused.
+	Reap(ctx context.Context, batch int) (refused bool, err error)
+
+	// TryWrite writes to the queue as a worker does, and undoes it.
+	TryWrite(ctx context.Context) error
+
 	// Settling is told how long the loop waits for the workers.
 	Settling(ctx context.Context, wait time.Duration)
-	// Unreachable tells an error of the connection from others.
-	Unreachable(err error) bool
+
+	// Fault tells what an error, or nil, says of the database.
+	Fault(err error) Fault
 }
 
-// Sight is what a look shows.
+// Fault is what an error says of the database.
+type Fault int
+
+const (
+	// Other says nothing of it.
+	Other Fault = iota
+
+	// Outage says that workers may have been unable to renew their leases too.
+	Outage
+
+	// TimedOut says that it took too long. No worker waits longer than a poll
+	// does; an apply may have had too much to do.
+	TimedOut
+)
+
+// Sight is what a poll shows.
 type Sight struct {
-	Stale  bool           // there is something to reap
-	Due    *time.Duration // until the next lease is stale; nil: none in sight
-	Server time.Time      // when the server started: another time is another start
-	Uptime time.Duration
+	Stale   bool           // there is something to reap
+	Due     *time.Duration // until the next lease is stale; nil: none in sight
+	Server  Server
+	Uptime  time.Duration // since the server was started
+	Elapsed time.Duration // how long the query took; also set with an error
 }
 
 // Config bounds a loop. All of it is positive.
 type Config struct {
+	Batch       int           // the most that a transaction reaps
 	Interval    time.Duration // the longest sleep
 	MinInterval time.Duration // the shortest
 	Settle      time.Duration // how long workers get after an outage
@@ -52,7 +66,7 @@ type Config struct {
 
 // Run steps until ctx ends, and returns its cause.
 func Run(ctx context.Context, work Work, cfg Config) error {
-	l := &loop{Config: cfg, work: work}
+	l := &loop{cfg: cfg, work: work, batch: cfg.Batch}
 	for ctx.Err() == nil {
 		wake := time.NewTimer(l.step(ctx))
 		select {
@@ -65,80 +79,122 @@ func Run(ctx context.Context, work Work, cfg Config) error {
 }
 
 type loop struct {
-	Config
+	cfg      Config
 	work     Work
-	server   time.Time // when the server started that was seen last
-	outage   bool      // it was out of reach since the last settling
-	failures int       // in a row
-	lookedAt time.Time // when everything was looked at
+	servers  servers
+	scan     scan
+	batch    int  // of the next apply
+	outage   bool // one was seen since the last settling
+	blocked  bool // an apply failed in an outage, and no write has worked since
+	failures int  // in a row
 }
 
-// step looks, reaps if there is reason to, and returns how long to sleep.
+// step polls, reaps if there is reason to, and returns how long to sleep.
 func (l *loop) step(ctx context.Context) time.Duration {
+	if l.blocked && !l.writes(ctx) {
+		return l.retry()
+	}
 	began := time.Now()
-	all := l.lookedAt.IsZero() || began.Sub(l.lookedAt) >= min(fullLook, l.Interval)
-	sight, err := l.work.Look(ctx, all)
+	all := l.scan.due(began)
+	sight, err := l.work.Poll(ctx, all)
 	if err != nil {
-		return l.failed(err)
+		l.outage = l.outage || l.work.Fault(err) != Other
+		return max(l.retry(), min((share-1)*sight.Elapsed, fullPoll))
 	}
 	if wait := l.settle(sight); wait > 0 {
 		l.work.Settling(ctx, wait)
 		return wait
 	}
+	if all {
+		l.scan.begun(began, sight.Elapsed, l.cfg.Interval)
+	}
 	if sight.Stale {
-		refused, err := l.work.Reap(ctx)
-		switch {
-		case err != nil:
-			return l.failed(err)
-		case refused:
-			l.failures = 0
-			return l.rest()
+		if wait, ok := l.reap(ctx); !ok {
+			return max(wait, l.scan.rest(time.Now()))
 		}
 	}
 	l.failures = 0
-	if all {
-		l.lookedAt = began
-	}
+	l.scan.done = true
 	return l.next(sight, time.Since(began))
 }
 
-// settle returns how long to wait before reaping. A server that started lately,
-// or is not the one that was seen last, may have been away from the workers too.
+// settle returns how long to wait before reaping. A server that was started
+// lately, or is another than before, may have been away from the workers too.
 func (l *loop) settle(sight Sight) time.Duration {
-	first := l.server.IsZero()
-	again := !first && !sight.Server.Equal(l.server)
-	l.server = sight.Server
-	if l.outage || again {
+	first := l.servers.none()
+	again := l.servers.meet(sight.Server)
+	switch {
+	case l.outage || again:
 		l.outage = false
-		return l.Settle
-	}
-	if first {
-		return l.Settle - max(sight.Uptime, 0) // a clock that was set back makes it negative
+		return l.cfg.Settle
+	case first:
+		return l.cfg.Settle - max(sight.Uptime, 0) // a clock that was set back makes it negative
 	}
 	return 0
 }
 
-// failed returns the wait after an error, which doubles with each.
-func (l *loop) failed(err error) time.Duration {
-	l.outage = l.outage || l.work.Unreachable(err)
-	wait := l.Interval
-	if shifted := l.MinInterval << l.failures; shifted > 0 && shifted < wait {
+// reap reports whether everything was reaped, and else how long to wait.
+func (l *loop) reap(ctx context.Context) (wait time.Duration, ok bool) {
+	refused, err := l.work.Reap(ctx, l.batch)
+	switch {
+	case err != nil:
+		return l.failed(l.work.Fault(err)), false
+	case refused:
+		l.failures = 0
+		return l.idle(), false
+	}
+	l.batch = min(2*l.batch, l.cfg.Batch)
+	return 0, true
+}
+
+// failed returns the wait after an apply that failed. One that took too long is
+// made again soon as long as its batch can be smaller.
+func (l *loop) failed(fault Fault) time.Duration {
+	switch fault {
+	case TimedOut:
+		if l.batch > 1 {
+			l.batch /= 2
+			return l.cfg.MinInterval
+		}
+	case Outage:
+		l.outage, l.blocked = true, true
+	case Other:
+	}
+	return l.retry()
+}
+
+// writes reports whether a worker could renew. A write that the server took, and
+// then rejected for a reason of the row's, is one that a worker could make.
+func (l *loop) writes(ctx context.Context) bool {
+	l.blocked = l.work.Fault(l.work.TryWrite(ctx)) != Other
+	return !l.blocked
+}
+
+// retry returns the wait after an error, which doubles with each.
+func (l *loop) retry() time.Duration {
+	wait := l.cfg.Interval
+	if shifted := l.cfg.MinInterval << l.failures; shifted > 0 && shifted < wait {
 		wait = shifted
 		l.failures++
 	}
 	return wait - chance(wait)
 }
 
-// next returns the wait until the next lease is due, within the bounds.
+// next returns the wait until the next lease is stale, within the bounds.
 func (l *loop) next(sight Sight, elapsed time.Duration) time.Duration {
 	if sight.Due == nil {
-		return l.rest()
+		return l.idle()
 	}
-	wait := *sight.Due - elapsed + chance(l.MinInterval)
-	return max(min(wait, l.rest()), l.MinInterval)
+	wait := *sight.Due - elapsed + chance(l.cfg.MinInterval)
+	return max(min(wait, l.idle()), l.cfg.MinInterval)
 }
 
-func (l *loop) rest() time.Duration { return l.Interval - chance(l.Interval) }
+// idle returns the wait when there is nothing to wait for.
+func (l *loop) idle() time.Duration { return l.cfg.Interval - chance(l.cfg.Interval) }
+
+// spread is the part of a wait that is left to chance, so that replicas which
+// were started together do not stay together.
+const spread = 10
 
 // chance returns a random part of a wait.
 func chance(wait time.Duration) time.Duration { return rand.N(wait/spread + 1) }

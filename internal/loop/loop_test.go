@@ -10,10 +10,10 @@ import (
 )
 
 // An idle reaper on every machine of a fleet must not be a load.
-func TestAnIdleLoopLooksOncePerInterval(t *testing.T) {
+func TestAnIdleLoopPollsOncePerInterval(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{looks: []look{{sight: idle()}}}, config, 10*time.Minute)
+	log := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
 
 	require.InDelta(t, 21, len(log), 2)
 	for i := 1; i < len(log); i++ {
@@ -22,18 +22,18 @@ func TestAnIdleLoopLooksOncePerInterval(t *testing.T) {
 	}
 }
 
-// What a look passed by, a locked row say, must not be missed for longer than a
+// What a poll passed by, a locked row say, must not be missed for longer than a
 // minute.
-func TestALoopLooksAtAllOnceAMinute(t *testing.T) {
+func TestALoopPollsAllOnceAMinute(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{looks: []look{{sight: idle()}}}, config, 10*time.Minute)
+	log := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
 
-	within(t, log[0], "look at all", 0, 0)
-	require.Equal(t, "look", log[1].what)
+	within(t, log[0], "poll all", 0, 0)
+	require.Equal(t, "poll", log[1].what)
 	last := time.Duration(0)
 	for _, e := range log {
-		if e.what == "look at all" {
+		if e.what == "poll all" {
 			require.LessOrEqual(t, e.at-last, time.Minute)
 			last = e.at
 		}
@@ -43,7 +43,7 @@ func TestALoopLooksAtAllOnceAMinute(t *testing.T) {
 
 // Nor for longer than two intervals when these are short, nor, in a busy queue,
 // for much longer than half a minute when they are long.
-func TestABusyLoopLooksAtAllNowAndThen(t *testing.T) {
+func TestABusyLoopPollsAllNowAndThen(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct{ interval, min, most time.Duration }{
@@ -54,11 +54,11 @@ func TestABusyLoopLooksAtAllNowAndThen(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := loop.Config{Interval: test.interval, MinInterval: test.min, Settle: 1}
-			busy := &script{looks: []look{{sight: due(4 * test.min)}}}
+			cfg := loop.Config{Batch: 1, Interval: test.interval, MinInterval: test.min, Settle: 1}
+			busy := &script{polls: []poll{{sight: due(4 * test.min)}}}
 			last, partial := time.Duration(0), 0
 			for _, e := range play(t, busy, cfg, 10*test.most) {
-				if e.what == "look" {
+				if e.what == "poll" {
 					partial++
 					continue
 				}
@@ -72,23 +72,23 @@ func TestABusyLoopLooksAtAllNowAndThen(t *testing.T) {
 }
 
 // A lease whose end is known must be met when it ends, not at the next interval.
-func TestALoopWakesWhenTheNextLeaseIsDue(t *testing.T) {
+func TestALoopWakesWhenTheNextLeaseExpires(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{looks: []look{{sight: due(7 * time.Second)}, {sight: stale()}, {sight: idle()}}}, config, 20*time.Second)
+	log := play(t, &script{polls: []poll{{sight: due(7 * time.Second)}, {sight: stale()}, {sight: idle()}}}, config, 20*time.Second)
 
-	within(t, log[0], "look at all", 0, 0)
-	within(t, log[1], "look", 7*time.Second, 7100*time.Millisecond)
+	within(t, log[0], "poll all", 0, 0)
+	within(t, log[1], "poll", 7*time.Second, 7100*time.Millisecond)
 	within(t, log[2], "reap", log[1].at, log[1].at)
 }
 
-// The time that the look itself took has passed already.
-func TestALoopCountsTheTimeOfTheLook(t *testing.T) {
+// The time that the poll itself took has passed already.
+func TestALoopCountsTheTimeOfThePoll(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{looks: []look{{sight: due(7 * time.Second), took: 2 * time.Second}, {sight: idle()}}}, config, 20*time.Second)
+	log := play(t, &script{polls: []poll{{sight: due(7 * time.Second), took: 2 * time.Second}, {sight: idle()}}}, config, 20*time.Second)
 
-	within(t, log[1], "look", 7*time.Second, 7100*time.Millisecond)
+	within(t, log[1], "poll", 7*time.Second, 7100*time.Millisecond)
 }
 
 // Leases that end every few milliseconds must not make a query each.
@@ -98,9 +98,9 @@ func TestALoopKeepsItsMinimum(t *testing.T) {
 	sight := stale()
 	soon := time.Millisecond
 	sight.Due = &soon
-	log := play(t, &script{looks: []look{{sight: sight}}}, config, 30*time.Second)
+	log := play(t, &script{polls: []poll{{sight: sight}}}, config, 30*time.Second)
 
-	require.LessOrEqual(t, len(log), 2*31) // a look and a reap a second
+	require.LessOrEqual(t, len(log), 2*31) // a poll and a reap a second
 	require.GreaterOrEqual(t, len(log), 2*26)
 }
 
@@ -109,7 +109,7 @@ func TestALoopKeepsItsMinimum(t *testing.T) {
 func TestALoopWaitsLongerAfterEachError(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{looks: []look{{err: errDown}}}, config, 5*time.Minute)
+	log := play(t, &script{polls: []poll{{err: errDown}}}, config, 5*time.Minute)
 
 	for i, longest := range []float64{1, 2, 4, 8, 16, 30, 30, 30} {
 		gap := (log[i+1].at - log[i].at).Seconds()
@@ -119,24 +119,24 @@ func TestALoopWaitsLongerAfterEachError(t *testing.T) {
 }
 
 // An error of the server's, a missing right say, is tried again as slowly, also
-// when the look before it went well.
+// when the poll before it went well.
 func TestALoopWaitsLongerAfterEachFailedReap(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{looks: []look{{sight: stale()}}, reaps: []reap{{err: errServer}}}, config, 5*time.Minute)
+	log := play(t, &script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errServer}}}, config, 5*time.Minute)
 
 	require.LessOrEqual(t, len(log), 2*16)
 	require.NotContains(t, whats(log), "settle")
 }
 
-// A closed gate is looked at once per interval, no matter what is due.
+// A closed gate is asked once per interval, no matter what is due.
 func TestALoopRestsWhenRefused(t *testing.T) {
 	t.Parallel()
 
 	sight := stale()
 	soon := time.Millisecond
 	sight.Due = &soon
-	log := play(t, &script{looks: []look{{sight: sight}}, reaps: []reap{{refused: true}}}, config, 5*time.Minute)
+	log := play(t, &script{polls: []poll{{sight: sight}}, reaps: []reap{{refused: true}}}, config, 5*time.Minute)
 
 	require.LessOrEqual(t, len(log), 2*12)
 }
@@ -145,8 +145,8 @@ func TestALoopRestsWhenRefused(t *testing.T) {
 func TestLoopsDriftApart(t *testing.T) {
 	t.Parallel()
 
-	first := play(t, &script{looks: []look{{sight: idle()}}}, config, 10*time.Minute)
-	second := play(t, &script{looks: []look{{sight: idle()}}}, config, 10*time.Minute)
+	first := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
+	second := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
 
 	require.NotEqual(t, first, second)
 }

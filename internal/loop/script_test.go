@@ -15,26 +15,32 @@ import (
 
 var (
 	errServer = errors.New("the server's error")
-	errDown   = errors.New("out of reach")
-	boot      = time.Unix(0, 0)
+	errDown   = errors.New("unreachable")
+	errSlow   = errors.New("it took too long")
 )
 
+// boot is a server that takes writes.
+var boot = loop.Server{Started: time.Unix(0, 0)}
+
 // config is that of a loop with its defaults.
-var config = loop.Config{Interval: 30 * time.Second, MinInterval: time.Second, Settle: 30 * time.Second}
+var config = loop.Config{Batch: 1000, Interval: 30 * time.Second, MinInterval: time.Second, Settle: 30 * time.Second}
 
-// script is work whose looks and reaps are laid down beforehand. The last of
-// each is repeated.
+// script is work whose polls, reaps and writes are laid down beforehand. The last
+// of each is repeated; without any, a reap and a write go well.
 type script struct {
-	looks []look
-	reaps []reap
+	polls  []poll
+	reaps  []reap
+	writes []error
 
-	log []entry
+	log     []entry
+	batches []int // of the reaps
 }
 
-type look struct {
-	sight loop.Sight
-	err   error
-	took  time.Duration
+type poll struct {
+	sight    loop.Sight
+	err      error
+	took     time.Duration
+	fullTook time.Duration // instead, when all is polled
 }
 
 type reap struct {
@@ -53,35 +59,46 @@ func (s *script) note(what string) { s.log = append(s.log, entry{time.Since(star
 // start is when the clock of a test's bubble begins.
 func start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-func (s *script) Look(_ context.Context, all bool) (loop.Sight, error) {
-	next := s.looks[0]
-	if len(s.looks) > 1 {
-		s.looks = s.looks[1:]
+// next takes the next of a list, whose last is repeated.
+func next[T any](list *[]T) (value T) {
+	if len(*list) > 0 {
+		value = (*list)[0]
 	}
-	if all {
-		s.note("look at all")
-	} else {
-		s.note("look")
+	if len(*list) > 1 {
+		*list = (*list)[1:]
 	}
-	<-time.After(next.took)
-	return next.sight, next.err
+	return value
 }
 
-func (s *script) Reap(context.Context) (bool, error) {
+func (s *script) Poll(_ context.Context, all bool) (loop.Sight, error) {
+	p := next(&s.polls)
+	what, took := "poll", p.took
+	if all {
+		what, took = "poll all", max(p.took, p.fullTook)
+	}
+	s.note(what)
+	<-time.After(took)
+	p.sight.Elapsed = took
+	return p.sight, p.err
+}
+
+func (s *script) Reap(_ context.Context, batch int) (bool, error) {
 	s.note("reap")
-	next := reap{}
-	if len(s.reaps) > 0 {
-		next = s.reaps[0]
-	}
-	if len(s.reaps) > 1 {
-		s.reaps = s.reaps[1:]
-	}
-	return next.refused, next.err
+	s.batches = append(s.batches, batch)
+	r := next(&s.reaps)
+	return r.refused, r.err
+}
+
+func (s *script) TryWrite(context.Context) error {
+	s.note("write")
+	return next(&s.writes)
 }
 
 func (s *script) Settling(context.Context, time.Duration) { s.note("settle") }
 
-func (*script) Unreachable(err error) bool { return errors.Is(err, errDown) }
+func (*script) Fault(err error) loop.Fault {
+	return map[error]loop.Fault{errDown: loop.Outage, errSlow: loop.TimedOut}[err]
+}
 
 // play runs a script for a while and returns what was done.
 func play(t *testing.T, s *script, cfg loop.Config, lasting time.Duration) []entry {
@@ -102,6 +119,13 @@ func stale() loop.Sight {
 	return sight
 }
 
+// answer is a sight of another server, on which something is stale.
+func answer(server loop.Server) loop.Sight {
+	sight := stale()
+	sight.Server = server
+	return sight
+}
+
 func due(in time.Duration) loop.Sight {
 	sight := idle()
 	sight.Due = &in
@@ -116,11 +140,21 @@ func within(t *testing.T, e entry, what string, from, to time.Duration) {
 	require.LessOrEqual(t, e.at, to, what)
 }
 
-// whats is what was done, one kind of look like the other.
+// whats is what was done, one kind of poll like the other.
 func whats(log []entry) []string {
 	list := make([]string, len(log))
 	for i, e := range log {
-		list[i] = strings.TrimSuffix(e.what, " at all")
+		list[i] = strings.TrimSuffix(e.what, " all")
 	}
 	return list
+}
+
+// count is how often something was done.
+func count(log []string, what string) (n int) {
+	for _, did := range log {
+		if did == what {
+			n++
+		}
+	}
+	return n
 }

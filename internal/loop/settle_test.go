@@ -5,34 +5,59 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/loop"
 )
+
+// standby is another server than boot, which takes no writes.
+var standby = loop.Server{Started: boot.Started.Add(time.Minute), Standby: true}
 
 // No worker could renew while the database was away; reaping at its return
 // would give every running job to a second worker.
 func TestALoopSettlesAfterAnOutage(t *testing.T) {
 	t.Parallel()
 
-	restarted := stale()
-	restarted.Server = boot.Add(time.Hour)
+	restarted := answer(loop.Server{Started: boot.Started.Add(time.Hour)})
+	promoted := answer(loop.Server{Started: standby.Started})
 	tests := map[string]struct {
 		script script
 		want   []string
 	}{
-		"a look failed": {
-			script{looks: []look{{sight: idle()}, {err: errDown}, {sight: stale()}, {sight: stale()}}},
-			[]string{"look", "look", "look", "settle", "look", "reap"},
+		"a poll failed": {
+			script{polls: []poll{{sight: idle()}, {err: errDown}, {sight: stale()}, {sight: stale()}}},
+			[]string{"poll", "poll", "poll", "settle", "poll", "reap"},
 		},
 		"a reap failed": {
-			script{looks: []look{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}},
-			[]string{"look", "reap", "look", "settle", "look", "reap"},
+			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}},
+			[]string{"poll", "reap", "write", "poll", "settle", "poll", "reap"},
+		},
+		"reads work before writes do": {
+			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errDown, errSlow, errDown, nil}},
+			[]string{"poll", "reap", "write", "write", "write", "write", "poll", "settle", "poll", "reap"},
+		},
+		"the server took the write and rejected it": {
+			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errServer}},
+			[]string{"poll", "reap", "write", "poll", "settle", "poll", "reap"},
+		},
+		"a poll took too long": {
+			script{polls: []poll{{err: errSlow}, {sight: stale()}}},
+			[]string{"poll", "poll", "settle", "poll", "reap"},
+		},
+		"a reap took too long": {
+			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errSlow}, {}}},
+			[]string{"poll", "reap", "poll", "reap"},
 		},
 		"another server answers": {
-			script{looks: []look{{sight: idle()}, {sight: restarted}}},
-			[]string{"look", "look", "settle", "look", "reap"},
+			script{polls: []poll{{sight: idle()}, {sight: restarted}}},
+			[]string{"poll", "poll", "settle", "poll", "reap"},
+		},
+		"a standby was promoted": {
+			script{polls: []poll{{sight: answer(standby)}, {sight: promoted}}},
+			[]string{"poll", "reap", "poll", "settle", "poll", "reap"},
 		},
 		"the server's own error is no outage": {
-			script{looks: []look{{sight: idle()}, {err: errServer}, {sight: stale()}}},
-			[]string{"look", "look", "look", "reap"},
+			script{polls: []poll{{sight: idle()}, {err: errServer}, {sight: stale()}}},
+			[]string{"poll", "poll", "poll", "reap"},
 		},
 	}
 	for name, test := range tests {
@@ -56,9 +81,9 @@ func TestALoopSettlesNoLongerThanItIsTold(t *testing.T) {
 
 	unborn := stale()
 	unborn.Uptime = -time.Hour
-	log := play(t, &script{looks: []look{{sight: unborn}}}, config, 45*time.Second)
+	log := play(t, &script{polls: []poll{{sight: unborn}}}, config, 45*time.Second)
 
-	require.Equal(t, []string{"look", "settle", "look", "reap"}, whats(log)[:4])
+	require.Equal(t, []string{"poll", "settle", "poll", "reap"}, whats(log)[:4])
 	require.Equal(t, config.Settle, log[2].at)
 }
 
@@ -69,8 +94,53 @@ func TestALoopSettlesWithAYoungServer(t *testing.T) {
 
 	young := stale()
 	young.Uptime = 10 * time.Second
-	log := play(t, &script{looks: []look{{sight: young}}}, config, 25*time.Second)
+	log := play(t, &script{polls: []poll{{sight: young}}}, config, 25*time.Second)
 
-	require.Equal(t, []string{"look", "settle", "look", "reap"}, whats(log)[:4])
+	require.Equal(t, []string{"poll", "settle", "poll", "reap"}, whats(log)[:4])
 	require.Equal(t, 20*time.Second, log[2].at)
+}
+
+// Behind a proxy that sends reads to two servers in turn a loop that remembers one
+// of them believes in a restart at each poll, and never reaps.
+func TestServersThatAnswerInTurnAreNoRestart(t *testing.T) {
+	t.Parallel()
+
+	older, newer := loop.Server{Started: boot.Started.Add(-time.Hour)}, loop.Server{Started: boot.Started.Add(time.Hour)}
+	tests := map[string]struct {
+		other   loop.Server
+		settled int
+	}{
+		"a standby": {standby, 0},
+		"a primary, which may be one of a failover": {newer, 1},
+		"a primary that is older":                   {older, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var turns []poll
+			for range 1000 {
+				turns = append(turns, poll{sight: stale()}, poll{sight: answer(test.other)})
+			}
+
+			log := whats(play(t, &script{polls: turns}, config, 10*time.Minute))
+
+			require.Equal(t, test.settled, count(log, "settle"))
+			require.Greater(t, count(log, "reap"), 8)
+		})
+	}
+}
+
+// A loop that has run for years must not remember each restart.
+func TestALoopForgetsServersOfLongAgo(t *testing.T) {
+	t.Parallel()
+
+	var restarts []poll
+	for i := range 100 {
+		restarts = append(restarts, poll{sight: answer(loop.Server{Started: boot.Started.Add(time.Duration(i) * time.Hour)})})
+	}
+	restarts = append(restarts, poll{sight: stale()}) // the first one again
+
+	log := whats(play(t, &script{polls: restarts}, config, 100*config.Settle+config.Interval))
+
+	require.Equal(t, 100, count(log, "settle"))
 }

@@ -3,6 +3,8 @@ package pgtext
 import (
 	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
@@ -22,6 +24,17 @@ func Integers(n int, element func(i int) int64) string {
 	var digits [20]byte
 	return list(n, func(b *strings.Builder, i int) {
 		b.Write(strconv.AppendInt(digits[:0], element(i), 10))
+	})
+}
+
+// Addresses is the text form of an array of n row addresses.
+func Addresses(n int, element func(i int) pgtype.TID) string {
+	var digits [40]byte
+	return list(n, func(b *strings.Builder, i int) {
+		address := element(i)
+		text := strconv.AppendUint(append(digits[:0], `"(`...), uint64(address.BlockNumber), 10)
+		text = strconv.AppendUint(append(text, ','), uint64(address.OffsetNumber), 10)
+		b.Write(append(text, `)"`...))
 	})
 }
 

@@ -27,6 +27,15 @@ func Name(id pgx.Identifier) (string, error) {
 	return id.Sanitize(), nil
 }
 
+// Parts are the schema and the table of a name, as parameters of a statement. The
+// schema is nil for a table on the search path.
+func Parts(id pgx.Identifier) []any {
+	if len(id) == 2 {
+		return []any{id[0], id[1]}
+	}
+	return []any{nil, id[0]}
+}
+
 // ErrName is wrapped by the errors of Name and Label.
 var ErrName = errors.New("impossible name")
 

@@ -9,7 +9,7 @@ select
         else 'succeeded'
     end,
     jsonb_build_object('order', n, 'note', repeat(md5(n::text), 6)),
-    case when stale and nth % 10 = 0 then 4 else n % 4 end,
+    case when stale and nth * $4::bigint % 100 < $4::bigint then 4 else n % 4 end,
     5,
     now() - interval '2 hours' + random() * interval '1 hour',
     case when stale or live then 'worker-' || n % 50 end,

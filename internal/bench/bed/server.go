@@ -36,19 +36,19 @@ func settings(small bool) map[string]string {
 	return s
 }
 
-// Bed is a server and the templates of its databases. Its methods are for one
+// Server is a PostgreSQL and the templates of its databases. Its methods are for one
 // goroutine.
-type Bed struct {
-	server    *pgtest.Server
+type Server struct {
+	postgres  *pgtest.Server
 	admin     *pgxpool.Pool
 	small     bool
-	templates map[string]string // by the name of their filling
+	templates map[string]string // by the name of their fixture
 	databases int
 }
 
 // Start starts the server. A small one has little memory and no fsync, for a run
 // in which no figure means anything.
-func Start(ctx context.Context, small bool) (*Bed, error) {
+func Start(ctx context.Context, small bool) (*Server, error) {
 	server, err := pgtest.Start(ctx, pgtest.ServerConfig{Fsync: !small, Settings: settings(small)})
 	if err != nil {
 		return nil, err
@@ -57,17 +57,17 @@ func Start(ctx context.Context, small bool) (*Bed, error) {
 	if err != nil {
 		return nil, errors.Join(err, server.Stop())
 	}
-	return &Bed{server: server, admin: admin, small: small, templates: map[string]string{}}, nil
+	return &Server{postgres: server, admin: admin, small: small, templates: map[string]string{}}, nil
 }
 
 // Stop ends the server and removes its data.
-func (b *Bed) Stop() error {
-	b.admin.Close()
-	return b.server.Stop()
+func (s *Server) Stop() error {
+	s.admin.Close()
+	return s.postgres.Stop()
 }
 
 // Log returns the path of the server's log.
-func (b *Bed) Log() string { return filepath.Join(b.server.Folder(), "log") }
+func (s *Server) Log() string { return filepath.Join(s.postgres.Folder(), "log") }
 
 // Setting is a line about where figures were measured.
 type Setting struct {
@@ -76,15 +76,15 @@ type Setting struct {
 }
 
 // Settings returns the server's version and what it is set to.
-func (b *Bed) Settings(ctx context.Context) ([]Setting, error) {
+func (s *Server) Settings(ctx context.Context) ([]Setting, error) {
 	names := slices.Concat(
 		[]string{"server_version", "fsync", "synchronous_commit", "full_page_writes"},
-		slices.Sorted(maps.Keys(settings(b.small))),
+		slices.Sorted(maps.Keys(settings(s.small))),
 	)
 	list := make([]Setting, len(names))
 	for i, name := range names {
 		list[i].Name = name
-		if err := b.admin.QueryRow(ctx, `select current_setting($1)`, name).Scan(&list[i].Value); err != nil {
+		if err := s.admin.QueryRow(ctx, `select current_setting($1)`, name).Scan(&list[i].Value); err != nil {
 			return nil, fmt.Errorf("bed: read setting %q: %w", name, err)
 		}
 	}
@@ -92,11 +92,11 @@ func (b *Bed) Settings(ctx context.Context) ([]Setting, error) {
 }
 
 // create makes a database, as a clone of another or of an empty one.
-func (b *Bed) create(ctx context.Context, template string) (string, error) {
-	b.databases++
-	name := fmt.Sprintf("bench_%d", b.databases)
+func (s *Server) create(ctx context.Context, template string) (string, error) {
+	s.databases++
+	name := fmt.Sprintf("bench_%d", s.databases)
 	from, to := pgx.Identifier{template}.Sanitize(), pgx.Identifier{name}.Sanitize()
-	if _, err := b.admin.Exec(ctx, `create database `+to+` template `+from); err != nil {
+	if _, err := s.admin.Exec(ctx, `create database `+to+` template `+from); err != nil {
 		return "", fmt.Errorf("bed: create database: %w", err)
 	}
 	return name, nil

@@ -36,7 +36,7 @@ type part struct{ name, text string }
 
 func (r Report) parts() []part {
 	return []part{
-		{"place", r.place()},
+		{"environment", r.environment()},
 		{"goals", r.goals()},
 		{"figures", r.figures()},
 		{"anatomy", r.anatomy("anatomy")},

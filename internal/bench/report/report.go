@@ -16,15 +16,15 @@ import (
 
 // Report is what a run of the benchmarks found, and where.
 type Report struct {
-	Place  []bed.Setting `json:"place"`
-	Result suite.Result  `json:"result"`
+	Environment []bed.Setting `json:"environment"`
+	Result      suite.Result  `json:"result"`
 }
 
 // Print writes where it was measured, the goals, and what they were measured from,
 // for people who look at a terminal.
 func (r Report) Print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, setting := range r.Place {
+	for _, setting := range r.Environment {
 		row(w, setting.Name, setting.Value)
 	}
 	row(w)

@@ -17,7 +17,7 @@ import (
 // sample is a report with one of everything.
 func sample() report.Report {
 	return report.Report{
-		Place: []bed.Setting{{Name: "fsync", Value: "on"}},
+		Environment: []bed.Setting{{Name: "fsync", Value: "on"}},
 		Result: suite.Result{
 			Findings: []suite.Finding{
 				{
@@ -41,7 +41,7 @@ func sample() report.Report {
 
 const page = `# Performance
 By hand.
-<!-- bench place -->
+<!-- bench environment -->
 old
 <!-- bench end -->
 <!-- bench goals -->
@@ -76,7 +76,7 @@ func TestDocsReplacesTheGeneratedPartsAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `# Performance
 By hand.
-<!-- bench place -->
+<!-- bench environment -->
 | what | here |
 | --- | --- |
 | fsync | on |
@@ -122,7 +122,7 @@ func TestDocsWantsItsMarks(t *testing.T) {
 
 	for name, text := range map[string]string{
 		"no opening": "# Performance\n",
-		"no closing": "<!-- bench place -->\n",
+		"no closing": "<!-- bench environment -->\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -27,9 +27,9 @@ func dashes(n int) []string {
 	return cells
 }
 
-func (r Report) place() string {
+func (r Report) environment() string {
 	var rows [][]string
-	for _, setting := range r.Place {
+	for _, setting := range r.Environment {
 		rows = append(rows, []string{setting.Name, setting.Value})
 	}
 	return table(rows, "what", "here")

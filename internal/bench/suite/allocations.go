@@ -44,7 +44,7 @@ func (env *Env) allocate(ctx context.Context, q *bed.Queue, r *Result) error {
 			bytes = append(bytes, float64(after.TotalAlloc-before.TotalAlloc)/float64(done.Jobs()))
 		}
 	}
-	r.find("objects a row", stat.Of(objects), "", atMost(4))
-	r.find("bytes a row", stat.Of(bytes), "bytes", atMost(700))
+	r.find("objects a row", stat.Of(objects), "", atMost(2.6))
+	r.find("bytes a row", stat.Of(bytes), "bytes", atMost(655))
 	return nil
 }

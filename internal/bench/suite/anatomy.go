@@ -34,7 +34,7 @@ func anatomyIdle() Scenario {
 		Name:  "anatomy-idle",
 		About: "where the time of an apply goes that finds nothing",
 		Run: func(ctx context.Context, env *Env) (r Result, err error) {
-			err = env.on(ctx, bed.Shape{Rows: env.Rows}, func(q *bed.Queue) error {
+			err = env.on(ctx, env.shape(0), func(q *bed.Queue) error {
 				return env.dissect(ctx, q, env.Warmups+env.Rounds, &r)
 			})
 			return r, err
@@ -58,7 +58,7 @@ func (env *Env) dissect(ctx context.Context, q *bed.Queue, rounds int, r *Result
 	if err != nil {
 		return err
 	}
-	log, err := openLog(env.Bed.Log())
+	log, err := openLog(env.Server.Log())
 	if err != nil {
 		return err
 	}

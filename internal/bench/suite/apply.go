@@ -13,7 +13,7 @@ func applyScattered() Scenario {
 		Name:  "apply-scattered",
 		About: "apply, limit 1000, the stale rows spread over the table",
 		Run: func(ctx context.Context, env *Env) (Result, error) {
-			return env.apply(ctx, env.scattered(), env.Batch, atLeast(1.8), atLeast(0.95))
+			return env.apply(ctx, env.scattered(), env.Batch, atLeast(1.8), atLeast(0.9))
 		},
 	}
 }
@@ -24,8 +24,9 @@ func applyDense() Scenario {
 		Name:  "apply-dense",
 		About: "apply, limit 1000, the stale rows side by side",
 		Run: func(ctx context.Context, env *Env) (Result, error) {
-			shape := bed.Shape{Rows: env.Rows, Stale: env.Stale, Dense: true}
-			return env.apply(ctx, shape, env.Batch, atLeast(1.9), atLeast(0.9))
+			shape := env.scattered()
+			shape.Dense = true
+			return env.apply(ctx, shape, env.Batch, atLeast(1.9), atLeast(0.85))
 		},
 	}
 }
@@ -36,7 +37,7 @@ func applyFew() Scenario {
 		Name:  "apply-few",
 		About: "apply, limit 100, the stale rows spread over the table",
 		Run: func(ctx context.Context, env *Env) (Result, error) {
-			return env.apply(ctx, env.scattered(), env.Few, atLeast(1.6), nil)
+			return env.apply(ctx, env.scattered(), env.Few, atLeast(1.6), atLeast(0.9))
 		},
 	}
 }

@@ -22,10 +22,9 @@ func deadIndex() Scenario {
 		Name:  "dead-index",
 		About: "Run with nothing to do, a dead index entry for every row and an old snapshot open",
 		Run: func(ctx context.Context, env *Env) (r Result, err error) {
-			err = env.on(ctx, bed.Shape{Rows: env.Rows}, func(clean *bed.Queue) error {
-				return env.on(ctx, bed.Shape{Rows: env.Rows, Stale: env.Rows}, func(littered *bed.Queue) error {
-					return env.litter(ctx, clean, littered, &r)
-				})
+			fixtures := []bed.Fixture{env.shape(0).Fixture(), env.shape(env.Rows).Fixture()}
+			err = env.onEach(ctx, fixtures, func(queues []*bed.Queue) error {
+				return env.deadTuples(ctx, queues[0], queues[1], &r)
 			})
 			return r, err
 		},
@@ -38,12 +37,14 @@ update job_queue
 set state = 'retry_waiting', lease_owner = null, lease_until = null
 where state = 'leased'`
 
-func (env *Env) litter(ctx context.Context, clean, littered *bed.Queue, r *Result) error {
-	worker, err := littered.Connect(ctx)
+// deadTuples has loops and applies find nothing in a clean queue, and in one whose
+// index is full of dead tuples.
+func (env *Env) deadTuples(ctx context.Context, clean, dead *bed.Queue, r *Result) error {
+	worker, err := dead.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	release, err := oldSnapshot(ctx, littered)
+	release, err := oldSnapshot(ctx, dead)
 	if err != nil {
 		return err
 	}
@@ -51,11 +52,11 @@ func (env *Env) litter(ctx context.Context, clean, littered *bed.Queue, r *Resul
 	if _, err := worker.Exec(ctx, sqlForget); err != nil {
 		return err
 	}
-	idle, err := env.looks(ctx, clean, littered)
+	idle, err := env.looks(ctx, clean, dead)
 	if err != nil {
 		return err
 	}
-	applies, err := env.bare(ctx, clean, littered)
+	applies, err := env.bare(ctx, clean, dead)
 	if err != nil {
 		return err
 	}

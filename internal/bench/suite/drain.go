@@ -18,7 +18,7 @@ func drain() Scenario {
 		Name:  "drain",
 		About: "drain of a table in which every row is stale, in batches of 1000",
 		Run: func(ctx context.Context, env *Env) (r Result, err error) {
-			whole := bed.Shape{Rows: env.Rows, Stale: env.Rows}
+			whole := env.shape(env.Rows)
 			var drained, looped int64
 			err = errors.Join(
 				env.on(ctx, whole, func(q *bed.Queue) (err error) {
@@ -61,6 +61,7 @@ func (env *Env) drainLibrary(ctx context.Context, q *bed.Queue, r *Result) (int6
 	if done := result.ResetCount + result.DeadLetterCount; done != env.Rows {
 		return 0, fmt.Errorf("the drain settled %d jobs, not %d", done, env.Rows)
 	}
+	r.find("WAL a row", stat.Exactly(float64(bytes)/float64(env.Rows)), "bytes", atMost(755))
 	r.find("time of a batch, last tenth against first", diary.growth(), "x", atMost(1.2))
 	r.find("peak of the heap in Go", stat.Exactly(float64(heap.bytes)/(1<<20)), "MiB", atMost(32))
 	r.measure(library, diary.rate(env.Batch), "rows/s")

@@ -21,7 +21,7 @@ func dryRun() Scenario {
 		Name:  "dry-run",
 		About: "dry run, limit 100, every row of the table stale",
 		Run: func(ctx context.Context, env *Env) (r Result, err error) {
-			err = env.on(ctx, bed.Shape{Rows: env.Rows, Stale: env.Rows}, func(q *bed.Queue) error {
+			err = env.on(ctx, env.shape(env.Rows), func(q *bed.Queue) error {
 				return env.show(ctx, q, &r)
 			})
 			return r, err

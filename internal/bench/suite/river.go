@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,7 +26,8 @@ const riverRescuer = "River"
 const riverBatch = 10_000
 
 // peerRiver has River's rescuer do on River's tables what the library does on its
-// own: as many rows, as wide, as many of them stale.
+// own: as many rows, as wide, as many of them stale. It runs in its own batches,
+// and in batches as large as the library's.
 func peerRiver() Scenario {
 	return Scenario{
 		Name:  "peer-river",
@@ -40,59 +42,42 @@ func peerRiver() Scenario {
 				}
 				samples.add(more)
 			}
-			r.faster(samples, riverRescuer, atLeast(1.9))
-			r.rates([]string{library, riverRescuer}, samples, turn)
+			sameBatch := riverInBatchesOf(env.Batch)
+			r.faster(samples, sameBatch, atLeast(1.6))
+			r.faster(samples, riverRescuer, nil)
+			r.rates([]string{library, sameBatch, riverRescuer}, samples, turn)
 			return r, nil
 		},
 	}
 }
 
-// raceRiver has both take turns, each on a backlog of its own.
+// riverInBatchesOf names River's rescuer when its batches are not its own.
+func riverInBatchesOf(batch int) string {
+	return fmt.Sprintf("%s in batches of %d", riverRescuer, batch)
+}
+
+// raceRiver has the three take turns, each on a backlog of its own.
 func (env *Env) raceRiver(ctx context.Context, turn int) (samples Samples, err error) {
-	err = env.on(ctx, env.scattered(), func(own *bed.Queue) error {
-		return env.onFilling(ctx, env.river(), func(rivers *bed.Queue) error {
-			list, err := connect(ctx, own, Library)
+	fixtures := []bed.Fixture{env.scattered().Fixture(), env.river(), env.river()}
+	makes := []Make{
+		inBatches(env.Batch, library, Library),
+		inBatches(env.Batch, riverInBatchesOf(env.Batch), newRiver),
+		newRiver,
+	}
+	err = env.onEach(ctx, fixtures, func(queues []*bed.Queue) error {
+		list := make([]Contender, len(makes))
+		for i, entrant := range makes {
+			one, err := connect(ctx, queues[i], entrant)
 			if err != nil {
 				return err
 			}
-			peer, err := connect(ctx, rivers, newRiver)
-			if err != nil {
-				return err
-			}
-			race := Race{Warmups: env.Warmups, Rounds: (env.Stale - env.Warmups*warmUp) / turn, Limit: turn}
-			samples, err = race.run(ctx, []Contender{inBatches(list[0], env.Batch), peer[0]})
-			return err
-		})
+			list[i] = one[0]
+		}
+		race := Race{Warmups: env.Warmups, Rounds: (env.Stale - env.Warmups*warmUp) / turn, Limit: turn}
+		samples, err = race.run(ctx, list)
+		return err
 	})
 	return samples, err
-}
-
-// inBatches has a contender settle many jobs as it would, in batches.
-func inBatches(contender Contender, batch int) Contender {
-	reap := contender.Reap
-	contender.Reap = func(ctx context.Context, limit int) (Count, error) {
-		var counts []Count
-		for left := limit; left > 0; left -= batch {
-			count, err := reap(ctx, min(left, batch))
-			if err != nil {
-				return nil, err
-			}
-			counts = append(counts, count)
-		}
-		return func() (Tally, error) { return sum(counts) }, nil
-	}
-	return contender
-}
-
-func sum(counts []Count) (total Tally, err error) {
-	for _, count := range counts {
-		done, err := count()
-		if err != nil {
-			return Tally{}, err
-		}
-		total.Resets, total.Moves = total.Resets+done.Resets, total.Moves+done.Moves
-	}
-	return total, nil
 }
 
 // sqlFillRiver fills River's table as fill.sql fills the reference schema's.
@@ -104,8 +89,8 @@ func sum(counts []Count) (total Tally, err error) {
 var sqlFillRiver string
 
 // river is River's schema, made by its own migrations.
-func (env *Env) river() bed.Filling {
-	return bed.Filling{
+func (env *Env) river() bed.Fixture {
+	return bed.Fixture{
 		Name: "river",
 		Fill: func(ctx context.Context, conn *pgx.Conn) error {
 			if err := migrateRiver(ctx, conn.Config().ConnString()); err != nil {
@@ -114,7 +99,7 @@ func (env *Env) river() bed.Filling {
 			_, err := conn.Exec(ctx, sqlFillRiver, env.Rows, env.Stale)
 			return err
 		},
-		Warm: []string{`select count(args) from river_job`},
+		WarmUp: []string{`select count(args) from river_job`},
 	}
 }
 

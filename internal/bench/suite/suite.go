@@ -23,7 +23,7 @@ type Scenario struct {
 // All returns the scenarios in the order in which they are run and shown.
 func All() []Scenario {
 	return []Scenario{
-		applyScattered(), applyDense(), applyFew(),
+		applyScattered(), applyDense(), applyFew(), applyMany(), applyExhausted(),
 		applyOne(), applyIdle(), applyRefused(), applyLink(), allocations(),
 		drain(), crowd(), deadIndex(), dryRun(),
 		anatomy(), anatomyIdle(), batchSizes(), backlogs(),
@@ -33,7 +33,7 @@ func All() []Scenario {
 
 // Env is what a scenario has to work with.
 type Env struct {
-	Bed *bed.Bed
+	Server *bed.Server
 	Size
 }
 
@@ -55,20 +55,42 @@ func Run(ctx context.Context, env *Env, only *regexp.Regexp, tell func(Scenario)
 	return all, nil
 }
 
-// on lays a queue of the reference schema for as long as do lasts.
+// on clones a queue of the reference schema for as long as do lasts.
 func (env *Env) on(ctx context.Context, shape bed.Shape, do func(*bed.Queue) error) error {
-	return env.onFilling(ctx, shape.Filling(), do)
+	return env.onFixture(ctx, shape.Fixture(), do)
 }
 
-// onFilling lays any queue for as long as do lasts.
-func (env *Env) onFilling(ctx context.Context, filling bed.Filling, do func(*bed.Queue) error) (err error) {
-	q, err := env.Bed.Lay(ctx, filling)
-	if err != nil {
-		return err
+// onFixture clones any queue for as long as do lasts.
+func (env *Env) onFixture(ctx context.Context, fixture bed.Fixture, do func(*bed.Queue) error) error {
+	return env.onEach(ctx, []bed.Fixture{fixture}, func(queues []*bed.Queue) error { return do(queues[0]) })
+}
+
+// onEach clones queues for as long as do lasts.
+func (env *Env) onEach(ctx context.Context, fixtures []bed.Fixture, do func([]*bed.Queue) error) (err error) {
+	var queues []*bed.Queue
+	defer func() {
+		for _, q := range queues {
+			err = errors.Join(err, q.Close(ctx))
+		}
+	}()
+	for _, fixture := range fixtures {
+		q, err := env.Server.Clone(ctx, fixture)
+		if err != nil {
+			return err
+		}
+		queues = append(queues, q)
 	}
-	defer func() { err = errors.Join(err, q.Close(ctx)) }()
-	return do(q)
+	return do(queues)
+}
+
+// tenth is how many percent of the stale jobs are exhausted where nothing else is
+// said.
+const tenth = 10
+
+// shape is a queue whose stale rows are spread over the table.
+func (env *Env) shape(stale int) bed.Shape {
+	return bed.Shape{Rows: env.Rows, Stale: stale, Exhausted: tenth}
 }
 
 // scattered is the shape of the queue where nothing else is said.
-func (env *Env) scattered() bed.Shape { return bed.Shape{Rows: env.Rows, Stale: env.Stale} }
+func (env *Env) scattered() bed.Shape { return env.shape(env.Stale) }

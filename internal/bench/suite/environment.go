@@ -14,10 +14,10 @@ import (
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
 )
 
-// Place tells where a run measures: the machine, and the versions and settings of
+// Environment tells where a run measures: the machine, and the versions and settings of
 // what it measures with.
-func (env *Env) Place(ctx context.Context) ([]bed.Setting, error) {
-	server, err := env.Bed.Settings(ctx)
+func (env *Env) Environment(ctx context.Context) ([]bed.Setting, error) {
+	server, err := env.Server.Settings(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestBadRowsOfSeveralBatchesAreLoggedOnce(t *testing.T) {
 	for failed := 0; failed < 12; { // four drains of three
 		failed += (<-passes).Result.FailedCount
 	}
-	require.Equal(t, 1, log.count("jobs turned away"))
+	require.Equal(t, 1, log.count("jobs rejected"))
 	require.Equal(t, 1, log.count("failed_count=3"))
 }
 
@@ -73,7 +73,7 @@ func TestAnErrorBehindABatchThatWentThroughIsLoggedOnce(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, log.count("pass failed"))
-	require.Zero(t, log.count("reaper passes again"))
+	require.Zero(t, log.count("reaper recovered"))
 }
 
 // A flag service that is away says nothing about the database: nothing has to be
@@ -94,6 +94,6 @@ func TestASourceThatIsAwayIsNoOutage(t *testing.T) {
 
 	require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == 1 }, waiting, tick)
 	require.Equal(t, 1, log.count("pass failed"))
-	require.Zero(t, log.count("out of reach"))
-	require.Zero(t, log.count("settling"))
+	require.Zero(t, log.count("database unreachable"))
+	require.Zero(t, log.count("waiting for workers to renew leases"))
 }

@@ -1,0 +1,71 @@
+package reaper
+
+import (
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// claimedJob is a job that the transaction has locked, what is to be done with it,
+// and in the end what became of it.
+type claimedJob struct {
+	id, kind, owner string
+	address         pgtype.TID
+	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegInfinity has them
+
+	attempts  int   // as they stand; NULL is 0
+	bumped    int   // one more, unless the column's type cannot hold that
+	exhausted bool  // it is moved, instead of being reset
+	delaySec  int64 // of a reset
+
+	scheduledAt time.Time           // of a reset, as stored
+	receipt     *deadletter.Receipt // of a move
+	failure     *Failure            // not nil: it is as it was
+}
+
+func (job *claimedJob) isReset() bool { return !job.exhausted }
+
+// fail marks a job as one that is as it was.
+func (job *claimedJob) fail(err error) { job.failure = failureOf(job.id, err) }
+
+// allFailed reports whether none of the jobs was settled.
+func allFailed(jobs []*claimedJob) bool {
+	return !slices.ContainsFunc(jobs, func(job *claimedJob) bool { return job.failure == nil })
+}
+
+// cursor is a place in the order of leases. A claim begins after it. Its zero value
+// is before every lease.
+type cursor struct {
+	leaseUntil pgtype.Timestamptz
+	id         *string // nil: after every job of that lease end
+}
+
+// cursor is the place of a job.
+func (job *claimedJob) cursor() *cursor {
+	return &cursor{toServer(time.UnixMicro(job.leaseUntil)), &job.id}
+}
+
+// The jobs as arrays for parameters.
+
+func ids(jobs []*claimedJob) string {
+	return pgtext.Array(len(jobs), func(i int) string { return jobs[i].id })
+}
+
+func addresses(jobs []*claimedJob) string {
+	if !jobs[0].address.Valid {
+		return "{}"
+	}
+	return pgtext.Addresses(len(jobs), func(i int) pgtype.TID { return jobs[i].address })
+}
+
+func bumped(jobs []*claimedJob) string {
+	return pgtext.Integers(len(jobs), func(i int) int64 { return int64(jobs[i].bumped) })
+}
+
+func delays(jobs []*claimedJob) string {
+	return pgtext.Integers(len(jobs), func(i int) int64 { return jobs[i].delaySec })
+}

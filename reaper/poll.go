@@ -1,0 +1,74 @@
+package reaper
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
+)
+
+// pollTimeout is how long a poll may take, and a write that is tried. Without a
+// limit a half-open connection would block the loop until TCP gives up.
+const pollTimeout = 15 * time.Second
+
+// pollRow is the row of sqlPoll.
+type pollRow struct {
+	stale        bool
+	dueMicros    *int64
+	staleBefore  time.Time
+	now          time.Time
+	startedAt    time.Time
+	uptimeMicros int64
+	standby      bool
+}
+
+// poll reads what a loop needs to know, from a lease end on: in a transaction of
+// its own, for the sake of its lock_timeout, and in one exchange.
+func (r *Reaper) poll(ctx context.Context, from time.Time) (row pollRow, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	tx, err := r.beginTimed(ctx, r.sql.poll)
+	if err != nil {
+		return row, err
+	}
+	defer tx.Close(ctx)
+	cursor := pgtype.Timestamptz{Time: from, Valid: !from.IsZero()}
+	batch := tx.Batch()
+	batch.Queue(r.sql.poll, r.scope, cursor).QueryRow(func(found pgx.Row) error {
+		return found.Scan(&row.stale, &row.dueMicros, &row.staleBefore, &row.now,
+			&row.startedAt, &row.uptimeMicros, &row.standby)
+	})
+	if pgtx.HasConn(r.db) {
+		_, err = tx.SendAndCommit(ctx, batch)
+	} else {
+		err = tx.Send(ctx, batch)
+	}
+	if err == nil {
+		tx.Prepared(r.sql.poll)
+	}
+	return row, err
+}
+
+// sqlLockTimeout bounds how long the statements of a transaction wait for a lock.
+//
+//	$1 milliseconds  text
+const sqlLockTimeout = `-- reaper.lock_timeout
+select set_config('lock_timeout', $1, true)`
+
+// beginTimed makes a transaction whose statements wait for a lock for LockTimeout at
+// most.
+func (r *Reaper) beginTimed(ctx context.Context, sql string) (*pgtx.Tx, error) {
+	tx, err := pgtx.Open(ctx, r.db)
+	if err != nil {
+		return nil, err
+	}
+	tx.Setting(func(batch *pgx.Batch) { batch.Queue(sqlLockTimeout, r.lockTimeout).Query(discard) })
+	if err := tx.BeginUnprepared(ctx, sql); err != nil {
+		tx.Close(ctx)
+		return nil, err
+	}
+	return tx, nil
+}

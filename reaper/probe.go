@@ -1,0 +1,48 @@
+package reaper
+
+import (
+	"context"
+	"fmt"
+)
+
+// sqlTryWrite locks, of the leases that nobody else has locked, the one that ends
+// last, which is most likely a living worker's, and writes it as it is. It is
+// rolled back. The server checks that the queue takes writes, and waits for the
+// table's lock, also when there is no such row; then it does not find out whether
+// there is room on the disk, but no lease is at stake either. A trigger that fires
+// only where a value differs is not called. Served by job_queue_lease_until_idx and
+// the queue's key.
+const sqlTryWrite = `-- reaper.try_write
+update {queue} q
+set {state} = q.{state},
+  {lease_until} = q.{lease_until}
+where q.{job_id} = (
+  select q.{job_id}
+  from {queue} q
+  where q.{state} = {leased}
+    and ` + keyed + `
+    and q.{lease_until} < 'infinity'
+  order by q.{lease_until} desc
+  limit 1
+  for update of q skip locked
+)`
+
+// tryWrite claims a job and writes it, as a worker that renews its lease does, and
+// rolls that back. It waits for a lock for LockTimeout at most. It does not read
+// the gates, since it changes nothing.
+func (r *Reaper) tryWrite(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	tx, err := r.beginTimed(ctx, r.sql.tryWrite)
+	if err != nil {
+		return fmt.Errorf("reaper: try to write: %w", wrapReadOnly(err))
+	}
+	defer tx.Close(ctx)
+	batch := tx.Batch()
+	batch.Queue(r.sql.tryWrite)
+	if err := tx.Send(ctx, batch); err != nil {
+		return fmt.Errorf("reaper: try to write: %w", wrapReadOnly(err))
+	}
+	tx.Prepared(r.sql.tryWrite)
+	return nil
+}
