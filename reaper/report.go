@@ -23,8 +23,8 @@ const (
 	CodeCheckExcludesState = "check_excludes_state" // a CHECK rejects what an apply writes
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
-	CodeKeyType            = "key_type"             // the dead letters' job_id cannot hold the queue's key, or only once
-	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one over rows that are not leased does
+	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or only once
+	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
 	CodeReplicaIdentity    = "replica_identity"     // a published table has no replica identity
 	CodePrivilegeMissing   = "privilege_missing"    // the role may not do what an apply does
 	CodeRowSecurity        = "row_security"         // policies hide rows from the role

@@ -36,18 +36,15 @@ func (v *verifier) keyFits(letter, queue *catalog.Column, object string) {
 		return
 	}
 	from, to := slices.Index(numbers, queue.Type), slices.Index(numbers, letter.Type)
-	switch {
-	case slices.Contains(texts, letter.Type):
-		return
-	case letter.Type == "numeric" && letter.TypeSQL != queue.TypeSQL && letter.TypeSQL != "numeric":
-	case letter.Type == queue.Type, from >= 0 && from <= to:
+	if slices.Contains(texts, letter.Type) || letter.Type == queue.Type || from >= 0 && from <= to {
 		return
 	}
 	v.add(Problem{
 		Code: CodeKeyType, Object: object + `."job_id"`,
 		Message: fmt.Sprintf("The column is a %s, and the queue's key is a %s: every move fails.",
 			letter.TypeSQL, queue.TypeSQL),
-		Fix: fmt.Sprintf(`alter table %s alter column "job_id" type %s using "job_id"::text::%[2]s`, object, queue.TypeSQL),
+		Fix: fmt.Sprintf(`alter table %s alter column "job_id" type %s using "job_id"::text::%[2]s`,
+			object, queue.TypeSQL),
 	})
 }
 
@@ -99,8 +96,8 @@ func (v *verifier) shorter(letter, queue *catalog.Column, object string) {
 	quoted := pgx.Identifier{letter.Name}.Sanitize()
 	v.add(Problem{
 		Code: CodeColumnLength, Severity: SeverityWarning, Object: object + "." + quoted,
-		Message: fmt.Sprintf("The column holds %d characters, and the queue's %s is a %s: a job with more cannot be moved.",
-			letter.Length, pgx.Identifier{queue.Name}.Sanitize(), queue.TypeSQL),
+		Message: fmt.Sprintf("The column holds %d characters, and the queue's %s is a %s: "+
+			"a job with more cannot be moved.", letter.Length, pgx.Identifier{queue.Name}.Sanitize(), queue.TypeSQL),
 		Fix: retype(object, quoted, "text"),
 	})
 }
@@ -114,7 +111,8 @@ func (v *verifier) bounded(object string) {
 		v.add(Problem{
 			Code: CodeColumnType, Severity: SeverityWarning, Object: object + `."job"`,
 			Message: fmt.Sprintf(`The column is a jsonb, and the queue's %s is a %s: a job whose value has \u0000, `+
-				`or a number that a jsonb cannot hold, cannot be moved.`, pgx.Identifier{column.Name}.Sanitize(), column.Type),
+				`or a number that a jsonb cannot hold, cannot be moved.`,
+				pgx.Identifier{column.Name}.Sanitize(), column.Type),
 			Fix: fmt.Sprintf(`alter table %s alter column "job" type json using "job"::json`, object),
 		})
 		return
@@ -136,8 +134,8 @@ func (v *verifier) single(t *catalog.Table, object string) {
 		}
 		v.add(Problem{
 			Code: CodeKeyType, Severity: SeverityWarning, Object: object + `."job_id"`,
-			Message: fmt.Sprintf("The unique index %s lets a job be moved once: a job that was sent back and dies again "+
-				"cannot be moved.", key.Index),
+			Message: fmt.Sprintf("The unique index %s lets a job be moved once: "+
+				"a job that was sent back and dies again cannot be moved.", key.Index),
 			Fix: fmt.Sprintf("%s;\ncreate index on %s (\"job_id\")", drop, object),
 		})
 	}

@@ -66,57 +66,47 @@ func (v *verifier) noIndex(t *catalog.Table, message string) {
 }
 
 // leasedOnly looks whether each table that the plan reads has an index that holds
-// leased rows alone, or in which these stand together.
+// leased rows alone, or in which these stand together. A partition without other
+// rows needs none.
 func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, plan *plan, indexes []catalog.Index) error {
-	wide := map[pgTable]string{} // tables without such an index, and one that they have
-	for _, table := range plan.reads {
-		wide[table] = ""
-	}
-	for _, index := range indexes {
-		table := pgTable{index.Schema, index.Relation}
-		if _, read := wide[table]; !read || !v.leads(index) {
-			continue
-		}
-		fits, err := v.fits(ctx, t, index)
-		if err != nil {
-			return err
-		}
-		if fits {
-			delete(wide, table)
-		} else {
-			wide[table] = index.Name
-		}
-	}
-	if len(wide) == 0 {
-		return nil
-	}
+	tables := plan.reads
 	if t.Partitioned() {
-		others, err := v.explain(ctx, fmt.Sprintf("-- verify.others\nexplain (format json, verbose) select from %s q where not (%s)",
-			v.queue.Table, v.sql.leased))
+		others, err := v.explain(ctx, "-- verify.others\nexplain (format json, verbose)\n"+
+			"select\nfrom "+v.queue.Table+" q\nwhere not ("+v.sql.leased+")")
 		if err != nil {
 			return err
 		}
-		wide = only(wide, others.reads) // a partition of leased rows alone needs no predicate
+		tables = others.reads
 	}
-	for _, table := range plan.reads {
-		if name := wide[table]; name != "" {
-			v.noIndex(t, fmt.Sprintf("The index %s also holds rows that are not leased: it grows with the finished jobs, "+
-				"and a claim reads those that kept their lease's end. The fix makes one of leased rows alone.", name))
+	for _, table := range tables {
+		name, err := v.wide(ctx, t, table, indexes)
+		if err != nil {
+			return err
+		}
+		if name != "" {
+			v.noIndex(t, fmt.Sprintf("The index %s also holds rows that are not leased: it grows with the finished "+
+				"jobs, and a claim reads those that kept their lease's end. The fix makes one of leased rows alone.", name))
 			return nil
 		}
 	}
 	return nil
 }
 
-// only returns the entries of a map that a list has.
-func only(m map[pgTable]string, tables []pgTable) map[pgTable]string {
-	kept := map[pgTable]string{}
-	for _, table := range tables {
-		if name, ok := m[table]; ok {
-			kept[table] = name
+// wide returns an index that serves the claim on a table and holds other rows than
+// leased ones too, or "" where there is a better one or none.
+func (v *verifier) wide(
+	ctx context.Context, t *catalog.Table, table pgTable, indexes []catalog.Index,
+) (wide string, err error) {
+	for _, index := range indexes {
+		if (pgTable{index.Schema, index.Relation}) != table || !v.leads(index) {
+			continue
 		}
+		if fits, err := v.fits(ctx, t, index); err != nil || fits {
+			return "", err
+		}
+		wide = index.Name
 	}
-	return kept
+	return wide, nil
 }
 
 // leads reports whether an index begins with the lease's end, or with the state and

@@ -12,7 +12,7 @@ import (
 func (v *verifier) identity(t *catalog.Table, object, act, severity string, deletes bool) {
 	var tables, fixes []string
 	for _, u := range t.Unidentified {
-		if !u.Updates && !(deletes && u.Deletes) {
+		if !u.Updates && (!deletes || !u.Deletes) {
 			continue
 		}
 		identity := "full"

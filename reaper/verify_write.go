@@ -62,8 +62,10 @@ func (w write) value(column string) (value, bool) {
 func (v *verifier) writes(ctx context.Context, t *catalog.Table, object string, writes []write) error {
 	for i := range t.Columns {
 		column := &t.Columns[i]
-		for _, p := range []func(*catalog.Table, *catalog.Column, string, []write) *Problem{generated, required, tooShort} {
-			if p := p(t, column, object, writes); p != nil {
+		for _, look := range []func(*catalog.Table, *catalog.Column, string, []write) *Problem{
+			generated, required, tooShort,
+		} {
+			if p := look(t, column, object, writes); p != nil {
 				v.add(*p)
 			}
 		}
@@ -80,7 +82,8 @@ func generated(_ *catalog.Table, column *catalog.Column, object string, writes [
 	}
 	p := &Problem{
 		Code: CodeColumnGenerated, Severity: writes[i].severity, Object: object + "." + quoted,
-		Message: fmt.Sprintf("The column is generated always, and a %[1]s writes it: every %[1]s fails.", writes[i].act),
+		Message: fmt.Sprintf("The column is generated always, and a %[1]s writes it: every %[1]s fails.",
+			writes[i].act),
 	}
 	switch {
 	case column.Identity:
@@ -103,7 +106,8 @@ func required(_ *catalog.Table, column *catalog.Column, object string, writes []
 	}
 	p := &Problem{
 		Code: CodeColumnRequired, Severity: writes[i].severity, Object: object + "." + quoted,
-		Message: fmt.Sprintf("The column must not be NULL, and a %[1]s makes it NULL: every %[1]s fails.", writes[i].act),
+		Message: fmt.Sprintf("The column must not be NULL, and a %[1]s makes it NULL: every %[1]s fails.",
+			writes[i].act),
 	}
 	switch {
 	case column.Primary:
@@ -126,7 +130,8 @@ func tooShort(t *catalog.Table, column *catalog.Column, object string, writes []
 	for _, w := range writes {
 		x, _ := w.value(column.Name)
 		p := &Problem{
-			Code: CodeColumnLength, Severity: w.severity, Object: object + "." + quoted, Fix: retype(object, quoted, "text"),
+			Code: CodeColumnLength, Severity: w.severity, Object: object + "." + quoted,
+			Fix: retype(object, quoted, "text"),
 		}
 		if slices.Contains(t.Partition, column.Name) {
 			p.Fix = "" // the partition key's type cannot be changed
