@@ -62,7 +62,7 @@ func (v *verifier) kindFits(letter, queue *catalog.Column, object string) {
 			Fix: retype(object, `"job_kind"`, "text"),
 		})
 	}
-	if letter.NotNull && !queue.NotNull {
+	if letter.NotNull && !queue.NotNull && v.queueFound.Kind != "v" {
 		p := Problem{
 			Code: CodeColumnRequired, Severity: SeverityWarning, Object: name,
 			Message: "The column must not be NULL, and the queue's kind may be: a job without a kind cannot be moved.",
