@@ -13,24 +13,29 @@ const (
 
 // Codes of problems.
 const (
-	CodeTableMissing      = "table_missing"      // a table is not there, or not on the search path
-	CodeColumnMissing     = "column_missing"     // a table lacks a column
-	CodeColumnType        = "column_type"        // a column has a type that does not serve
-	CodeColumnNullable    = "column_nullable"    // attempts or max_attempts may be NULL
-	CodeColumnRequired    = "column_required"    // a dead-letter column that nobody fills
-	CodeStateMissing      = "state_missing"      // an enum lacks a state
-	CodeKeyMissing        = "key_missing"        // nothing makes the job's id, or a setting's key, unique
-	CodeIndexMissing      = "index_missing"      // no index serves the claim
-	CodePrivilegeMissing  = "privilege_missing"  // the role may not do what an apply does
-	CodeRowSecurity       = "row_security"       // policies hide rows from the role
-	CodeReadOnly          = "read_only"          // the connection's transactions are read-only
-	CodeStandby           = "standby"            // the server is a hot standby
-	CodeSettingInvalid    = "setting_invalid"    // a setting does not parse
-	CodeFunctionMissing   = "function_missing"   // the mover's function is not there
-	CodeFunctionSignature = "function_signature" // it takes or returns something else
-	CodeLeaseEndless      = "lease_endless"      // leased jobs without an end
-	CodeLeaseInfinite     = "lease_infinite"     // leased jobs that end at infinity
-	CodeLeaseFar          = "lease_far"          // leased jobs that end more than a week from now
+	CodeTableMissing       = "table_missing"        // a table is not there, or not on the search path
+	CodeColumnMissing      = "column_missing"       // a table lacks a column
+	CodeColumnType         = "column_type"          // a column has a type that does not serve
+	CodeColumnNullable     = "column_nullable"      // attempts or max_attempts may be NULL
+	CodeColumnRequired     = "column_required"      // a column must not be NULL, and an apply leaves it so
+	CodeColumnLength       = "column_length"        // a column is too short for what an apply writes
+	CodeColumnGenerated    = "column_generated"     // a column is generated, and an apply writes it
+	CodeCheckExcludesState = "check_excludes_state" // a CHECK rejects what an apply writes
+	CodeStateMissing       = "state_missing"        // an enum lacks a state
+	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
+	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or only once
+	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
+	CodeReplicaIdentity    = "replica_identity"     // a published table has no replica identity
+	CodePrivilegeMissing   = "privilege_missing"    // the role may not do what an apply does
+	CodeRowSecurity        = "row_security"         // policies hide rows from the role
+	CodeReadOnly           = "read_only"            // the connection's transactions are read-only
+	CodeStandby            = "standby"              // the server is a hot standby
+	CodeSettingInvalid     = "setting_invalid"      // a setting does not parse
+	CodeFunctionMissing    = "function_missing"     // the mover's function is not there
+	CodeFunctionSignature  = "function_signature"   // it takes or returns something else
+	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end
+	CodeLeaseInfinite      = "lease_infinite"       // leased jobs that end at infinity
+	CodeLeaseFar           = "lease_far"            // leased jobs that end more than a week from now
 )
 
 // Report is what Verify found, worst first. Without problems it is sound.
@@ -44,7 +49,7 @@ type Problem struct {
 	Severity string `json:"severity"` // SeverityError or SeverityWarning
 	Object   string `json:"object"`   // what it is about, as SQL names it
 	Message  string `json:"message"`  // a sentence
-	Fix      string `json:"fix"`      // SQL that mends it; empty when no SQL does
+	Fix      string `json:"fix"`      // SQL that solves it; empty when no SQL does
 }
 
 // String lays the report out for people, a problem a paragraph.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
-
+	"github.com/lease-governance/leasereaper/internal/catalog"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
@@ -55,9 +55,11 @@ func rank(p Problem) int {
 // verifier collects problems.
 type verifier struct {
 	*Reaper
-	tx       pgx.Tx
-	role     string // quoted
-	problems []Problem
+	tx          pgx.Tx
+	role        string         // quoted
+	roleLiteral string         // quoted as a literal
+	queueFound  *catalog.Table // nil when it is not there
+	problems    []Problem
 }
 
 func (v *verifier) add(p Problem) {
@@ -69,7 +71,7 @@ func (v *verifier) add(p Problem) {
 
 // sqlServer reads what is true of the whole connection.
 const sqlServer = `-- verify.server
-select quote_ident(current_user),
+select quote_ident(current_user), quote_literal(current_user),
   pg_is_in_recovery(),
   current_setting('default_transaction_read_only')::boolean,
   quote_ident(current_database())`
@@ -77,7 +79,7 @@ select quote_ident(current_user),
 func (v *verifier) server(ctx context.Context) error {
 	var standby, readOnly bool
 	var database string
-	if err := v.tx.QueryRow(ctx, sqlServer).Scan(&v.role, &standby, &readOnly, &database); err != nil {
+	if err := v.tx.QueryRow(ctx, sqlServer).Scan(&v.role, &v.roleLiteral, &standby, &readOnly, &database); err != nil {
 		return err
 	}
 	switch {

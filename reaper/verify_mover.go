@@ -4,80 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/internal/catalog"
-
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
-
-// deadLetterTable looks at the table, at its columns that nobody fills, and at
-// the privilege to copy whole rows of the queue.
-func (v *verifier) deadLetterTable(ctx context.Context, mover deadletter.Table) error {
-	queue, err := catalog.Read(ctx, v.tx, v.cfg.Queue.Name)
-	if err != nil {
-		return err
-	}
-	if queue != nil && !queue.SelectAll {
-		v.lacks(v.queue.Table, "select")
-	}
-	name := mover.Name
-	if len(name) == 0 {
-		name = pgx.Identifier{"job_dead_letter"}
-	}
-	insert := []string{"insert"}
-	needs := []need{
-		{"dead_letter_id", nil, "uuid primary key default gen_random_uuid()", reads},
-		{"job_id", keys, v.keyType(queue) + " not null", []string{"select", "insert"}},
-		{"job_kind", nil, "text not null", insert},
-		{"attempts", counts, "integer not null", insert},
-		{"max_attempts", counts, "integer not null", insert},
-		{"final_error", texts, "text not null", insert},
-		{"moved_by", texts, "text not null", insert},
-		{"job", []string{"jsonb", "json", "text"}, "jsonb not null", insert},
-		{"moved_at", instants, "timestamptz not null default now()", optional},
-		{"redriven_at", instants, "timestamptz", optional},
-		{"redriven_by", texts, "text", optional},
-	}
-	t, err := v.table(ctx, "dead-letter table", name, needs)
-	if err != nil || t == nil {
-		return err
-	}
-	v.filled(t, name.Sanitize(), needs)
-	return nil
-}
-
-// keyType is the type of the queue's key, for a statement that makes a table.
-func (v *verifier) keyType(queue *catalog.Table) string {
-	if queue != nil {
-		if column := queue.Column(v.cfg.Queue.Columns.JobID); column != nil {
-			return column.TypeSQL
-		}
-	}
-	return "uuid"
-}
-
-// filled looks for columns that an insert must fill, and does not.
-func (v *verifier) filled(t *catalog.Table, object string, needs []need) {
-	known := map[string]bool{}
-	for _, n := range needs {
-		known[n.name] = slices.Contains(n.privileges, "insert")
-	}
-	for _, column := range t.Columns {
-		if column.NotNull && !column.Filled && !known[column.Name] {
-			quoted := pgx.Identifier{column.Name}.Sanitize()
-			v.add(Problem{
-				Code: CodeColumnRequired, Object: object + "." + quoted,
-				Message: "The column must not be NULL and has no default, so no dead letter can be stored.",
-				Fix:     fmt.Sprintf("alter table %s alter column %s drop not null", object, quoted),
-			})
-		}
-	}
-}
 
 // sqlFunction finds what a function that is called so returns, and whether the
 // role may call it.
@@ -103,24 +36,23 @@ func (v *verifier) moverFunction(ctx context.Context, mover deadletter.Function)
 	if len(name) == 0 {
 		name = pgx.Identifier{"fn_job_move_to_dead_letter"}
 	}
-	queue, err := catalog.Read(ctx, v.tx, v.cfg.Queue.Name)
-	if err != nil || queue == nil {
-		return err
+	if v.queueFound == nil {
+		return nil
 	}
 	var schema *string
 	if len(name) == 2 {
 		schema = &name[0]
 	}
 	var f functionFacts
-	err = v.tx.QueryRow(ctx, sqlFunction, schema, name[len(name)-1]).Scan(&f.returnsJSON, &f.mayExecute, &f.exists)
+	err := v.tx.QueryRow(ctx, sqlFunction, schema, name[len(name)-1]).Scan(&f.returnsJSON, &f.mayExecute, &f.exists)
 	if err != nil {
 		return err
 	}
-	fits, err := v.callable(ctx, name.Sanitize(), v.keyType(queue))
+	fits, err := v.callable(ctx, name.Sanitize(), v.keyType())
 	if err != nil {
 		return err
 	}
-	v.function(fmt.Sprintf("%s(%s, text, text)", name.Sanitize(), v.keyType(queue)), f, fits)
+	v.function(fmt.Sprintf("%s(%s, text, text)", name.Sanitize(), v.keyType()), f, fits)
 	return nil
 }
 

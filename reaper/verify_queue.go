@@ -40,16 +40,43 @@ func (v *verifier) queueTable(ctx context.Context) error {
 	if err != nil || t == nil {
 		return err
 	}
+	v.queueFound = t
 	v.counters(t)
 	v.states(t)
 	v.key(t)
+	v.identity(t, v.queue.Table, "reset and move", SeverityError, false)
+	if err := v.writes(ctx, t, v.queue.Table, v.queueWrites()); err != nil {
+		return err
+	}
 	if slices.ContainsFunc(v.problems[before:], keepsFromReading) {
 		return nil // the statements below would fail for what is reported already
 	}
-	if err := v.index(ctx, t); err != nil {
-		return err
+	if t.Kind != "f" {
+		if err := v.index(ctx, t); err != nil {
+			return err
+		}
 	}
 	return v.rows(ctx)
+}
+
+// queueWrites are what the reaper and the workers write into the queue.
+func (v *verifier) queueWrites() []write {
+	c, s := v.cfg.Queue.Columns, v.cfg.Queue.States
+	reset := write{act: "reset", values: some(c.Attempts, c.ScheduledAt)}
+	move := write{act: "move", values: some(c.Attempts)}
+	for _, w := range []struct {
+		write            *write
+		state, lastError string
+	}{
+		{&reset, s.RetryWaiting, LastErrorReaped},
+		{&move, s.DeadLetter, FinalErrorReaped},
+	} {
+		w.write.values = append(w.write.values,
+			value{c.State, known, w.state}, value{c.LastError, known, w.lastError},
+			value{c.LeaseOwner, null, ""}, value{c.LeaseUntil, null, ""})
+	}
+	lease := write{act: "lease", values: []value{{c.State, known, s.Leased}}}
+	return []write{reset, move, lease}
 }
 
 // keepsFromReading reports a problem that makes any statement on the queue fail.
@@ -65,6 +92,9 @@ func keepsFromReading(p Problem) bool {
 
 // counters looks at the columns that count tries.
 func (v *verifier) counters(t *catalog.Table) {
+	if t.Kind == "v" {
+		return // the catalogs do not say of a view's columns whether they may be NULL
+	}
 	c := v.cfg.Queue.Columns
 	for _, counter := range []struct{ name, fill string }{
 		{c.Attempts, "0"}, {c.MaxAttempts, "5"},
@@ -107,7 +137,7 @@ func (v *verifier) states(t *catalog.Table) {
 
 func (v *verifier) key(t *catalog.Table) {
 	id := v.cfg.Queue.Columns.JobID
-	if t.Column(id) == nil || t.HasKey(id) {
+	if t.Column(id) == nil || t.HasKey(id) || !t.Stored() {
 		return
 	}
 	columns := []string{v.queue.JobID}
@@ -127,7 +157,7 @@ func (v *verifier) key(t *catalog.Table) {
 // concurrently spares a plain table the lock; PostgreSQL has no such thing for a
 // partitioned one.
 func concurrently(t *catalog.Table) string {
-	if t.Partitioned {
+	if t.Partitioned() {
 		return ""
 	}
 	return " concurrently"

@@ -31,11 +31,15 @@ func (v *verifier) settingsTable(ctx context.Context, source gates.Table) error 
 		return err
 	}
 	v.lockable(t, object)
-	if !t.HasKey("key") {
+	v.identity(t, object, "change of a setting", SeverityWarning, false)
+	if err := v.writes(ctx, t, object, settingWrites()); err != nil {
+		return err
+	}
+	if t.Stored() && !t.HasKey("key") {
 		v.add(Problem{
 			Code: CodeKeyMissing, Object: object + `."key"`,
 			Message: "Nothing makes the key unique, and a setting that stands there twice is an error.",
-			Fix:     fmt.Sprintf(`create unique index concurrently on %s ("key")`, object),
+			Fix:     fmt.Sprintf(`create unique index%s on %s ("key")`, concurrently(t), object),
 		})
 	}
 	values, err := source.Peek(ctx, v.tx, gates.Keys())
@@ -51,6 +55,13 @@ func (v *verifier) settingsTable(ctx context.Context, source gates.Table) error 
 	return nil
 }
 
+// settingWrites are what a change of a setting writes.
+func settingWrites() []write {
+	change := write{act: "change of a setting", severity: SeverityWarning, values: some("value", "updated_at")}
+	change.values = append(change.values, value{"updated_by", actorName, ""})
+	return []write{change}
+}
+
 // lockable looks whether the role may update some column, which is what locking
 // a row takes.
 func (v *verifier) lockable(t *catalog.Table, object string) {
@@ -61,7 +72,7 @@ func (v *verifier) lockable(t *catalog.Table, object string) {
 
 // values looks whether each setting parses, whatever the others say.
 func (v *verifier) values(values gates.Values, object string) {
-	for key := range values {
+	for _, key := range gates.Keys() {
 		var invalid *gates.ValueError
 		if errors.As(values.Check(key), &invalid) {
 			v.invalid(invalid, object)

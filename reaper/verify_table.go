@@ -24,7 +24,7 @@ var optional []string
 
 // Types as the catalog names them, and what the columns are called after.
 var (
-	texts    = []string{"text", "character varying", "character"}
+	texts    = []string{"text", "character varying", "character", "citext"}
 	counts   = []string{"integer", "bigint", "smallint"}
 	instants = []string{"timestamp with time zone"}
 	words    = append([]string{"boolean", "jsonb", "json"}, texts...)
@@ -62,14 +62,7 @@ func (v *verifier) table(
 		}
 	}
 	v.privileges(t, object, needs)
-	if t.HidesRows() {
-		v.add(Problem{
-			Code: CodeRowSecurity, Object: object,
-			Message: "Row-level security may hide rows from the role: no policy shows and takes all of them.",
-			Fix: fmt.Sprintf("create policy leasereaper on %s to %s using (true) with check (true)",
-				object, v.role),
-		})
-	}
+	v.policies(t, object, needs)
 	return t, nil
 }
 
@@ -95,10 +88,14 @@ func (v *verifier) column(t *catalog.Table, object string, n need) {
 		v.add(Problem{
 			Code: CodeColumnType, Object: object + "." + quoted,
 			Message: fmt.Sprintf("The column is a %s and should be a %s.", column.Type, n.types[0]),
-			Fix: fmt.Sprintf("alter table %s alter column %s type %s using %s::%s",
-				object, quoted, n.types[0], quoted, n.types[0]),
+			Fix:     retype(object, quoted, n.types[0]),
 		})
 	}
+}
+
+// retype is the statement that gives a column another type.
+func retype(object, column, typeSQL string) string {
+	return fmt.Sprintf("alter table %s alter column %s type %s using %s::%s", object, column, typeSQL, column, typeSQL)
 }
 
 // privileges reports, for each privilege, the columns that the role lacks it on.

@@ -59,6 +59,8 @@ var faults = map[string]fault{
 		cfg: reaper.Config{Queue: reaper.Table{Name: pgx.Identifier{"hidden", "job_queue"}}},
 	},
 	"row-level security": {sql: `alter table job_queue enable row level security; create policy mine on job_queue using (job_kind = 'mine')`, code: reaper.CodeRowSecurity, object: `"job_queue"`},
+	"a restrictive policy": {sql: `alter table job_queue enable row level security; create policy anyone on job_queue using (true);
+		create policy "Mine" on job_queue as restrictive using (job_kind = 'mine')`, code: reaper.CodeRowSecurity, object: `"job_queue"`},
 	"a gate that is no boolean": {
 		sql: `update queue_config set value = 'treu' where key = 'queue.lease.reaper_enabled'`, code: reaper.CodeSettingInvalid, object: gates.ReaperEnabled,
 	},

@@ -5,7 +5,7 @@ package catalog
 //	$1 schema    text, NULL for the search path
 //	$2 relation  text
 const sqlTable = `-- catalog.table
-select c.oid, n.nspname::text, c.relkind = 'p',
+select c.oid, n.nspname::text, c.relkind::text,
   has_schema_privilege(n.oid, 'usage'),
   has_table_privilege(c.oid, 'select'),
   row_security_active(c.oid),
@@ -20,39 +20,69 @@ where c.relname = $2::text
   and c.relkind in ('r', 'p', 'v', 'f')
   and case when $1::text is null then pg_table_is_visible(c.oid) else n.nspname = $1::text end`
 
+// types are the columns of a table and, for those of a domain, the type below it
+// with its modifier, and so on down to a type that is no domain.
+const types = `recursive types as (
+  select a.attnum, a.atttypid as type, a.atttypmod as modifier, false as not_null, false as filled
+  from pg_attribute a
+  where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped
+  union all
+  select d.attnum, t.typbasetype, t.typtypmod, d.not_null or t.typnotnull, d.filled or t.typdefaultbin is not null
+  from types d
+  join pg_type t on t.oid = d.type
+  where t.typtype = 'd'
+)`
+
 // sqlColumns reads the columns of a table.
 //
 //	$1 table  oid
 const sqlColumns = `-- catalog.columns
+with ` + types + `
 select a.attname::text as name,
-  format_type(b.oid, null) as type,
-  case when a.atttypmod > 4 and b.typname in ('varchar', 'bpchar') then a.atttypmod - 4 else 0 end as length,
+  case when b.typname = 'citext' then 'citext' else format_type(b.oid, null) end as type,
+  case when b.typname = 'bpchar' then 'bpchar' else format_type(b.oid, null) end as base,
+  case when d.modifier > 4 and b.typname in ('varchar', 'bpchar') then d.modifier - 4 else 0 end as length,
   coalesce((
     select array_agg(e.enumlabel::text order by e.enumsortorder)
     from pg_enum e
     where e.enumtypid = b.oid
   ), '{}') as enum,
-  format_type(t.oid, null) as type_sql,
-  a.attnotnull as not_null,
-  a.atthasdef or a.attidentity <> '' as filled,
+  format_type(a.atttypid, a.atttypmod) as type_sql,
+  a.atttypid <> b.oid as domain,
+  a.attnotnull or d.not_null as not_null,
+  a.attnotnull as not_null_itself,
+  a.atthasdef or a.attidentity <> '' or d.filled as filled,
+  a.attgenerated::text as generated,
+  a.attidentity = 'a' as identity,
+  exists (
+    select
+    from pg_index i
+    where i.indrelid = a.attrelid and i.indisprimary and a.attnum = any(i.indkey)
+  ) as primary,
   has_column_privilege(a.attrelid, a.attnum, 'select') as "select",
   has_column_privilege(a.attrelid, a.attnum, 'insert') as insert,
   has_column_privilege(a.attrelid, a.attnum, 'update') as update
 from pg_attribute a
-join pg_type t on t.oid = a.atttypid
-join pg_type b on b.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
-where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped
+join types d on d.attnum = a.attnum
+join pg_type b on b.oid = d.type and b.typtype <> 'd'
+where a.attrelid = $1::oid
 order by a.attnum`
 
-// sqlKeys reads the columns of each unique index that holds for all rows.
+// sqlKeys reads each unique index that holds for all rows.
 //
 //	$1 table  oid
 const sqlKeys = `-- catalog.keys
-select (
-  select array_agg(a.attname::text)
-  from unnest(i.indkey[0:i.indnkeyatts - 1]) k
-  join pg_attribute a on a.attnum = k and a.attrelid = i.indrelid
-)
+select i.indexrelid::regclass::text as index,
+  coalesce((
+    select quote_ident(c.conname)
+    from pg_constraint c
+    where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u')
+  ), '') as constraint,
+  (
+    select array_agg(a.attname::text)
+    from unnest(i.indkey[0:i.indnkeyatts - 1]) k
+    join pg_attribute a on a.attnum = k and a.attrelid = i.indrelid
+  ) as columns
 from pg_index i
 where i.indrelid = $1::oid and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null`
 
@@ -60,10 +90,110 @@ where i.indrelid = $1::oid and i.indisunique and i.indisvalid and i.indpred is n
 //
 //	$1 table  oid
 const sqlPolicies = `-- catalog.policies
-select p.polpermissive as permissive,
+select quote_ident(p.polname) as name,
+  p.polpermissive as permissive,
   p.polcmd::text as command,
   pg_get_expr(p.polqual, p.polrelid) as "using",
   pg_get_expr(p.polwithcheck, p.polrelid) as "check"
 from pg_policy p
 where p.polrelid = $1::oid
-  and (p.polroles = '{0}' or exists (select from unnest(p.polroles) r where pg_has_role(r, 'usage')))`
+  and (p.polroles = '{0}' or exists (select from unnest(p.polroles) r where pg_has_role(r, 'usage')))
+order by p.polname`
+
+// sqlChecks reads the CHECK constraints of a table and those of its columns'
+// domains. A domain's expression calls the column "value". From PostgreSQL 18 on
+// a constraint may be one that is not enforced.
+//
+//	$1 table  oid
+const sqlChecks = `-- catalog.checks
+with ` + types + `
+select quote_ident(c.conname) as name,
+  pg_get_expr(c.conbin, c.conrelid) as expression,
+  array(
+    select a.attname::text
+    from unnest(c.conkey) k
+    join pg_attribute a on a.attnum = k and a.attrelid = c.conrelid
+  ) as columns,
+  '' as domain
+from pg_constraint c
+where c.conrelid = $1::oid
+  and c.contype = 'c'
+  and coalesce((to_jsonb(c) ->> 'conenforced')::boolean, true)
+union all
+select quote_ident(c.conname),
+  pg_get_expr(c.conbin, 0),
+  array[a.attname::text],
+  format_type(c.contypid, null)
+from types d
+join pg_constraint c on c.contypid = d.type and c.contype = 'c'
+join pg_attribute a on a.attnum = d.attnum and a.attrelid = $1::oid
+order by name`
+
+// tree is a table and its partitions, or the tables that inherit from it.
+const tree = `recursive tree as (
+  select $1::oid as oid
+  union
+  select i.inhrelid
+  from tree t
+  join pg_inherits i on i.inhparent = t.oid
+)`
+
+// sqlUnidentified reads which tables of a tree are published for updates or
+// deletes, and have no replica identity that names the changed row. A partition is
+// published also when one of its parents is.
+//
+//	$1 table  oid
+const sqlUnidentified = `-- catalog.unidentified
+with ` + tree + `,
+lacking as (
+  select c.oid, k.indexrelid is not null as keyed
+  from tree t
+  join pg_class c on c.oid = t.oid
+  left join pg_index k on k.indrelid = c.oid and k.indisprimary and k.indimmediate and k.indisvalid
+  where c.relkind = 'r'
+    and case c.relreplident
+      when 'n' then true
+      when 'd' then k.indexrelid is null
+      when 'i' then not exists (select from pg_index i where i.indrelid = c.oid and i.indisreplident and i.indisvalid)
+      else false
+    end
+)
+select l.oid::regclass::text as name,
+  l.keyed as keyed,
+  p.updates as updates,
+  p.deletes as deletes
+from lacking l
+cross join lateral (
+  select coalesce(bool_or(p.pubupdate), false) as updates, coalesce(bool_or(p.pubdelete), false) as deletes
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace
+  join pg_publication_tables t on t.schemaname = n.nspname and t.tablename = c.relname
+  join pg_publication p on p.pubname = t.pubname
+  where c.oid = l.oid or c.oid in (select a.relid from pg_partition_ancestors(l.oid) a(relid))
+) p
+where p.updates or p.deletes
+order by name`
+
+// sqlIndexes reads the valid B-tree indexes of a table and of its partitions. An
+// expression is a column without a name.
+//
+//	$1 table  oid
+const sqlIndexes = `-- catalog.indexes
+with ` + tree + `
+select n.nspname::text as schema,
+  c.relname::text as relation,
+  i.indexrelid::regclass::text as name,
+  array(
+    select coalesce(a.attname::text, '')
+    from unnest(i.indkey[0:i.indnkeyatts - 1]) with ordinality k(attnum, n)
+    left join pg_attribute a on a.attnum = k.attnum and a.attnum > 0 and a.attrelid = i.indrelid
+    order by k.n
+  ) as columns,
+  coalesce(pg_get_expr(i.indpred, i.indrelid), '') as predicate
+from tree t
+join pg_class c on c.oid = t.oid
+join pg_namespace n on n.oid = c.relnamespace
+join pg_index i on i.indrelid = c.oid and i.indisvalid and i.indisready
+join pg_class x on x.oid = i.indexrelid
+join pg_am m on m.oid = x.relam and m.amname = 'btree'
+order by name`

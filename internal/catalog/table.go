@@ -12,39 +12,69 @@ import (
 
 // Table is what the catalogs say of a table.
 type Table struct {
-	OID         uint32
-	Schema      string
-	Partitioned bool
-	Usage       bool // the role may use the schema
-	SelectAll   bool // the role may read every column
-	RowSecurity bool // row-level security applies to the role
-	Columns     []Column
-	Keys        [][]string // the columns of each unique index that is whole and valid
-	Partition   []string   // the columns of the partition key
-	Policies    []Policy   // that apply to the role
+	OID          uint32
+	Schema       string
+	Kind         string // "r" a table, "p" a partitioned one, "v" a view, "f" a foreign table
+	Usage        bool   // the role may use the schema
+	SelectAll    bool   // the role may read every column
+	RowSecurity  bool   // row-level security applies to the role
+	Columns      []Column
+	Keys         []Key
+	Partition    []string // the columns of the partition key
+	Policies     []Policy // that apply to the role
+	Checks       []Check
+	Unidentified []Unidentified
 }
 
 // Column is a column of a table.
 type Column struct {
-	Name    string
-	Type    string // as in "timestamp with time zone"; a domain's base type
-	Length  int    // of a character type with one, else 0
-	Enum    []string
-	TypeSQL string // the type's own name, quoted
-	NotNull bool
-	Filled  bool // it has a default, an identity, or is generated
-	Select  bool // the role may read it
-	Insert  bool
-	Update  bool
+	Name          string
+	Type          string // as in "timestamp with time zone"; the one below a domain
+	Base          string // Type for a cast, which does not cut what is cast
+	Length        int    // of a character type with one, else 0
+	Enum          []string
+	TypeSQL       string // the type's own name, quoted, with its modifier
+	Domain        bool
+	NotNull       bool
+	NotNullItself bool   // NotNull, and it is not only its domain's
+	Filled        bool   // it has a default, an identity, or is generated
+	Generated     string // "s" stored, "v" virtual, or empty
+	Identity      bool   // generated always as identity
+	Primary       bool   // part of the primary key
+	Select        bool   // the role may read it
+	Insert        bool
+	Update        bool
 }
 
-// Policy is a row-level security policy.
-type Policy struct {
-	Permissive bool
-	Command    string // "*" for all
-	Using      *string
-	Check      *string
+// Key is a unique index that is whole and valid. Its names are quoted.
+type Key struct {
+	Index      string
+	Constraint string // that the index belongs to, or empty
+	Columns    []string
 }
+
+// Check is a CHECK constraint.
+type Check struct {
+	Name       string // quoted
+	Expression string
+	Columns    []string // that it is about
+	Domain     string   // the domain that it belongs to, quoted, or empty
+}
+
+// Unidentified is a table whose changes are published without a replica identity.
+// PostgreSQL rejects these changes.
+type Unidentified struct {
+	Name             string // quoted
+	Keyed            bool   // it has a primary key that could be the identity
+	Updates, Deletes bool   // what is published
+}
+
+// Partitioned reports whether the table has partitions.
+func (t *Table) Partitioned() bool { return t.Kind == "p" }
+
+// Stored reports whether the table's rows are its own or its partitions', so that
+// an index can be made on it.
+func (t *Table) Stored() bool { return t.Kind == "r" || t.Kind == "p" }
 
 // Column returns a column by name, or nil.
 func (t *Table) Column(name string) *Column {
@@ -58,53 +88,47 @@ func (t *Table) Column(name string) *Column {
 // HasKey reports whether a unique index makes the column unique, within its
 // partition at least.
 func (t *Table) HasKey(column string) bool {
-	return slices.ContainsFunc(t.Keys, func(key []string) bool {
-		return slices.Contains(key, column) && !slices.ContainsFunc(key, func(other string) bool {
+	return slices.ContainsFunc(t.Keys, func(key Key) bool {
+		return slices.Contains(key.Columns, column) && !slices.ContainsFunc(key.Columns, func(other string) bool {
 			return other != column && !slices.Contains(t.Partition, other)
 		})
 	})
 }
-
-// HidesRows reports whether the policies keep rows from the role, or may: only a
-// permissive policy for everything shows all of them.
-func (t *Table) HidesRows() bool {
-	if !t.RowSecurity {
-		return false
-	}
-	whole := false
-	for _, p := range t.Policies {
-		if !p.Permissive {
-			return true
-		}
-		whole = whole || p.Command == "*" && isTrue(p.Using) && (p.Check == nil || isTrue(p.Check))
-	}
-	return !whole
-}
-
-func isTrue(expression *string) bool { return expression != nil && *expression == "true" }
 
 // Read reads a table, or returns nil when there is none that the role can see.
 func Read(ctx context.Context, tx pgx.Tx, name pgx.Identifier) (*Table, error) {
 	schema, relation := split(name)
 	var t Table
 	err := tx.QueryRow(ctx, sqlTable, schema, relation).Scan(
-		&t.OID, &t.Schema, &t.Partitioned, &t.Usage, &t.SelectAll, &t.RowSecurity, &t.Partition)
+		&t.OID, &t.Schema, &t.Kind, &t.Usage, &t.SelectAll, &t.RowSecurity, &t.Partition)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // no table is an answer
 	}
 	if err != nil {
 		return nil, fmt.Errorf("catalog: table: %w", err)
 	}
-	if err := pgxscan.Select(ctx, tx, &t.Columns, sqlColumns, t.OID); err != nil {
-		return nil, fmt.Errorf("catalog: columns: %w", err)
-	}
-	if err := pgxscan.Select(ctx, tx, &t.Keys, sqlKeys, t.OID); err != nil {
-		return nil, fmt.Errorf("catalog: keys: %w", err)
-	}
-	if err := pgxscan.Select(ctx, tx, &t.Policies, sqlPolicies, t.OID); err != nil {
-		return nil, fmt.Errorf("catalog: policies: %w", err)
+	if err := t.parts(ctx, tx); err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	return &t, nil
+}
+
+// parts reads the rest of a table, in one exchange.
+func (t *Table) parts(ctx context.Context, tx pgx.Tx) error {
+	var b pgx.Batch
+	for _, part := range []struct {
+		sql  string
+		into any
+	}{
+		{sqlColumns, &t.Columns},
+		{sqlKeys, &t.Keys},
+		{sqlPolicies, &t.Policies},
+		{sqlChecks, &t.Checks},
+		{sqlUnidentified, &t.Unidentified},
+	} {
+		b.Queue(part.sql, t.OID).Query(func(rows pgx.Rows) error { return pgxscan.ScanAll(part.into, rows) })
+	}
+	return tx.SendBatch(ctx, &b).Close()
 }
 
 // split returns the schema, NULL for the search path, and the name.

@@ -1,0 +1,156 @@
+package reaper_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// restate gives the queue's state another type. Indexes on the old one are made again.
+func restate(typeSQL string) string {
+	return `drop index job_queue_lease_until_idx, job_queue_scheduled_at_idx;
+		alter table job_queue alter state drop default, alter state type ` + typeSQL + `;
+		create index on job_queue (lease_until) where state = 'leased'`
+}
+
+// leaseColumn is a mapping whose lease's end is called lease.
+var leaseColumn = reaper.Config{Queue: reaper.Table{Columns: reaper.Columns{LeaseUntil: "lease"}}}
+
+// writeFaults are what makes the server reject what an apply writes, or makes it slow.
+var writeFaults = map[string]fault{
+	"an owner that must not be NULL":      {sql: `alter table job_queue alter lease_owner set not null`, code: reaper.CodeColumnRequired, object: `"job_queue"."lease_owner"`},
+	"a lease's end that must not be NULL": {sql: `alter table job_queue alter lease_until set not null`, code: reaper.CodeColumnRequired, object: `"job_queue"."lease_until"`},
+	"an owner's domain without NULL":      {sql: `create domain worker as text not null; alter table job_queue alter lease_owner type worker`, code: reaper.CodeColumnRequired, object: `"job_queue"."lease_owner"`},
+	"a CHECK without the states":          {sql: `alter table job_queue add constraint states check (state in ('ready', 'leased'))`, code: reaper.CodeCheckExcludesState, object: `"job_queue"`},
+	"a CHECK without the dead letter":     {sql: `alter table job_queue add constraint states check (state <> 'dead_letter')`, code: reaper.CodeCheckExcludesState, object: `"job_queue"`},
+	"a CHECK in a domain":                 {sql: `create domain job_status as text check (value in ('ready', 'leased'));` + restate(`job_status`), code: reaper.CodeCheckExcludesState, object: `job_status`},
+	"a CHECK on the owner":                {sql: `alter table job_queue add constraint owned check (lease_owner is not null or state = 'leased')`, code: reaper.CodeCheckExcludesState, object: `"job_queue"`},
+	"a short state":                       {sql: restate(`varchar(10)`), code: reaper.CodeColumnLength, object: `"job_queue"."state"`},
+	"a short domain of states":            {sql: `create domain job_status as varchar(10);` + restate(`job_status`), code: reaper.CodeColumnLength, object: `"job_queue"."state"`},
+	"a short last error":                  {sql: `alter table job_queue alter last_error type varchar(30)`, code: reaper.CodeColumnLength, object: `"job_queue"."last_error"`},
+	"a short final error":                 {sql: `alter table job_dead_letter alter final_error type varchar(30)`, code: reaper.CodeColumnLength, object: `"job_dead_letter"."final_error"`},
+	"a short name of the actor":           {sql: `alter table job_dead_letter alter moved_by type varchar(4)`, code: reaper.CodeColumnLength, object: `"job_dead_letter"."moved_by"`},
+	"a short kind":                        {sql: `alter table job_dead_letter alter job_kind type varchar(10)`, code: reaper.CodeColumnLength, object: `"job_dead_letter"."job_kind"`},
+	"a generated owner":                   {sql: `alter table job_queue drop lease_owner, add lease_owner text generated always as (job_kind) stored`, code: reaper.CodeColumnGenerated, object: `"job_queue"."lease_owner"`},
+	"a generated last error":              {sql: `alter table job_queue drop last_error, add last_error text generated always as (job_kind) stored`, code: reaper.CodeColumnGenerated, object: `"job_queue"."last_error"`},
+	"letters with an id of their own": {
+		sql: `alter table job_queue alter job_id drop default, alter job_id type bigint using 1;
+			alter table job_dead_letter drop job_id, add job_id bigint generated always as identity`,
+		code: reaper.CodeColumnGenerated, object: `"job_dead_letter"."job_id"`,
+	},
+	"letters whose id is computed": {
+		sql:  `alter table job_dead_letter drop job_id, add job_id uuid generated always as (md5(job_kind)::uuid) stored`,
+		code: reaper.CodeColumnGenerated, object: `"job_dead_letter"."job_id"`,
+	},
+	"a number beside a uuid": {
+		sql:  `alter table job_dead_letter drop job_id, add job_id bigint not null`,
+		code: reaper.CodeKeyType, object: `"job_dead_letter"."job_id"`,
+	},
+	"a shorter number": {
+		sql: `alter table job_queue alter job_id drop default, alter job_id type bigint using 1;
+			alter table job_dead_letter drop job_id, add job_id integer not null`,
+		code: reaper.CodeKeyType, object: `"job_dead_letter"."job_id"`,
+	},
+	"jobs without a kind":           {sql: `alter table job_queue alter job_kind drop not null`, code: reaper.CodeColumnRequired, object: `"job_dead_letter"."job_kind"`},
+	"one letter a job":              {sql: `create unique index "One" on job_dead_letter (job_id)`, code: reaper.CodeKeyType, object: `"job_dead_letter"."job_id"`},
+	"one letter a job and kind":     {sql: `alter table job_dead_letter add unique (job_kind, job_id)`, code: reaper.CodeKeyType, object: `"job_dead_letter"."job_id"`},
+	"a published queue":             {sql: `alter table job_queue drop constraint job_queue_pkey; create unique index on job_queue (job_id); create publication p for table job_queue`, code: reaper.CodeReplicaIdentity, object: `"job_queue"`},
+	"a queue published without":     {sql: `alter table job_queue replica identity nothing; create publication p for all tables`, code: reaper.CodeReplicaIdentity, object: `"job_queue"`},
+	"published letters":             {sql: `alter table job_dead_letter replica identity nothing; create publication p for table job_dead_letter with (publish = 'delete')`, code: reaper.CodeReplicaIdentity, object: `"job_dead_letter"`},
+	"an index that the kind leads":  {sql: `drop index job_queue_lease_until_idx; create index on job_queue (job_kind, lease_until)`, code: reaper.CodeIndexMissing, object: `"job_queue"."lease_until"`},
+	"an index over finished jobs":   {sql: `drop index job_queue_lease_until_idx; create index on job_queue (lease_until)`, code: reaper.CodeIndexMissing, object: `"job_queue"."lease_until"`},
+	"an index that names the lease": {sql: `alter table job_queue rename lease_until to lease; drop index job_queue_lease_until_idx; create index lease_idx on job_queue (state)`, code: reaper.CodeIndexMissing, object: `"job_queue"."lease"`, cfg: leaseColumn},
+	"json that jsonb cannot hold":   {sql: `alter table job_queue add payload_text json`, code: reaper.CodeColumnType, object: `"job_dead_letter"."job"`},
+}
+
+// With each of these every apply rejected every job, and Verify was silent.
+func TestVerifyFindsWhatKeepsAnApplyFromWriting(t *testing.T) {
+	t.Parallel()
+
+	for name, fault := range writeFaults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := openQueue(t)
+			exec(t, pool, fault.sql)
+
+			problem := onlyProblem(t, pool, fault.cfg)
+			require.Equal(t, fault.code, problem.Code)
+			require.Equal(t, fault.object, problem.Object)
+			exec(t, pool, problem.Fix)
+			require.Empty(t, verify(t, pool, fault.cfg).Problems)
+		})
+	}
+}
+
+// A report that calls a working schema wrong is not read the next time.
+func TestVerifyIsSilentOverSchemasThatWork(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ sql string }{
+		"citext": {`create extension citext; alter table job_queue alter last_error type citext, alter job_kind type citext;
+			alter table job_dead_letter alter final_error type citext, alter moved_by type citext, alter job_kind type citext`},
+		"citext states":                {`create extension citext;` + restate(`citext`)},
+		"json in json":                 {`alter table job_queue add payload_text json; alter table job_dead_letter alter job type json`},
+		"json in text":                 {`alter table job_queue add payload_text json; alter table job_dead_letter alter job type text`},
+		"a CHECK with the states":      {`alter table job_queue add check (state in ('ready', 'leased', 'retry_waiting', 'dead_letter'))`},
+		"a CHECK on what is not known": {`alter table job_queue add check (attempts <= max_attempts)`},
+		"a CHECK that raises":          {`create function bad(text) returns boolean language plpgsql as 'begin raise; end'; alter table job_queue add check (bad(state))`},
+		"an index with the state":      {`drop index job_queue_lease_until_idx; create index on job_queue (state, lease_until)`},
+		"an index on set ends":         {`drop index job_queue_lease_until_idx; create index on job_queue (lease_until) where state in ('leased')`},
+		"a full index besides":         {`create index on job_queue (lease_until)`},
+		"letters with more room":       {`alter table job_queue alter job_id drop default, alter job_id type integer using 1; alter table job_dead_letter drop job_id, add job_id bigint not null`},
+		"letters with text ids":        {`alter table job_dead_letter drop job_id, add job_id text not null`},
+		"published with a key":         {`create publication p for all tables`},
+		"views": {`alter table job_queue rename to jobs; create view job_queue as table jobs;
+			alter table queue_config rename to config; create view queue_config as table config`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := openQueue(t)
+			exec(t, pool, test.sql)
+
+			require.Empty(t, verify(t, pool, reaper.Config{}).Problems)
+		})
+	}
+}
+
+// A view has no index of its own, so the statement that makes one would fail.
+func TestVerifyOffersNoIndexOnAView(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, `drop index job_queue_lease_until_idx; alter table job_queue drop constraint job_queue_pkey;
+		alter table job_queue rename to jobs; create view job_queue as table jobs`)
+
+	problem := onlyProblem(t, pool, reaper.Config{})
+
+	require.Equal(t, reaper.CodeIndexMissing, problem.Code)
+	require.Empty(t, problem.Fix)
+}
+
+// A report in another order each time cannot be compared with yesterday's.
+func TestVerifyReportsSettingsInTheirOrder(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, `delete from queue_config`)
+	for _, key := range gates.Keys() {
+		_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'treu')`, key)
+		require.NoError(t, err)
+	}
+
+	require.Equal(t, gates.Keys(), objects(t, pool))
+}
+
+// objects are what the problems are about.
+func objects(t *testing.T, pool *pgxpool.Pool) []string {
+	t.Helper()
+	var objects []string
+	for _, problem := range verify(t, pool, reaper.Config{}).Problems {
+		objects = append(objects, problem.Object)
+	}
+	return objects
+}
