@@ -84,8 +84,9 @@ func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, plan *plan,
 			return err
 		}
 		if name != "" {
-			v.noIndex(t, fmt.Sprintf("The index %s also holds rows that are not leased: it grows with the finished "+
-				"jobs, and a claim reads those that kept their lease's end. The fix makes one of leased rows alone.", name))
+			v.noIndex(t, fmt.Sprintf("The index %s also holds rows that are not leased: it grows with the "+
+				"finished jobs, and a claim reads those that kept their lease's end. "+
+				"The fix makes one of leased rows alone.", name))
 			return nil
 		}
 	}

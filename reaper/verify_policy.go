@@ -21,7 +21,8 @@ func (v *verifier) policies(t *catalog.Table, object string, needs []need) {
 		v.add(Problem{
 			Code: CodeRowSecurity, Object: object,
 			Message: fmt.Sprintf("Row-level security may hide rows from the role: "+
-				"the restrictive policy %s applies to it. No further policy can undo that. The fix exempts the role from this one.", policy.Name),
+				"the restrictive policy %s applies to it. No further policy can undo that. "+
+				"The fix exempts the role from this one.", policy.Name),
 			Fix: fmt.Sprintf("alter policy %s on %s%s", policy.Name, object, policy.Exempt(v.roleLiteral)),
 		})
 		return

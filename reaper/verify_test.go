@@ -36,7 +36,7 @@ var faults = map[string]fault{
 	"a column of the settings":      {sql: `alter table queue_config drop column value`, code: reaper.CodeColumnMissing, object: `"queue_config"."value"`, again: true},
 	"a time without a zone":         {sql: `alter table job_queue alter lease_until type timestamp`, code: reaper.CodeColumnType, object: `"job_queue"."lease_until"`},
 	"attempts that are text":        {sql: `alter table job_queue alter attempts drop default, alter attempts type text`, code: reaper.CodeColumnType, object: `"job_queue"."attempts"`},
-	"a state that is a number":      {sql: `drop index job_queue_lease_until_idx, job_queue_scheduled_at_idx; alter table job_queue alter state drop default, alter state type integer using 1; create index on job_queue (lease_until)`, code: reaper.CodeColumnType, object: `"job_queue"."state"`},
+	"a state that is a number":      {sql: `drop index job_queue_lease_until_idx, job_queue_scheduled_at_idx; alter table job_queue alter state drop default, alter state type integer using 1; create index on job_queue (lease_until)`, again: true, code: reaper.CodeColumnType, object: `"job_queue"."state"`},
 	"attempts that may be NULL":     {sql: `alter table job_queue alter attempts drop not null`, code: reaper.CodeColumnNullable, object: `"job_queue"."attempts"`},
 	"a maximum that may be NULL":    {sql: `alter table job_queue alter max_attempts drop not null; insert into job_queue (job_kind, max_attempts) values ('k', null)`, code: reaper.CodeColumnNullable, object: `"job_queue"."max_attempts"`},
 	"an enum without a state":       {sql: enumStates(`'ready', 'leased', 'retry_waiting'`), code: reaper.CodeStateMissing, object: `job_state`},
