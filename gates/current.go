@@ -3,7 +3,6 @@ package gates
 import (
 	"context"
 
-	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -87,7 +86,14 @@ func (c CurrentSetting) Read(ctx context.Context, tx pgx.Tx, keys []string) (Val
 // Queue queues the statement of Read. There is no fence to ask for.
 func (CurrentSetting) Queue(b *pgx.Batch, keys []string, _ bool) func() (Values, error) {
 	var rows []currentRow
-	b.Queue(sqlCurrent, keys).Query(func(found pgx.Rows) error { return pgxscan.ScanAll(&rows, found) })
+	b.Queue(sqlCurrent, keys).Query(func(found pgx.Rows) error {
+		var row currentRow
+		_, err := pgx.ForEachRow(found, []any{&row.Key, &row.Session, &row.Stored, &row.Held, &row.Now}, func() error {
+			rows = append(rows, row)
+			return nil
+		})
+		return err
+	})
 	return func() (Values, error) {
 		values := Values{}
 		for _, row := range rows {

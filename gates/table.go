@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
@@ -69,7 +68,12 @@ func (t Table) Queue(b *pgx.Batch, keys []string, fence bool) func() (Values, er
 	}
 	var rows []setting
 	b.Queue(strings.Replace(sql, "{table}", name, 1), keys).Query(func(found pgx.Rows) error {
-		return pgxscan.ScanAll(&rows, found)
+		var row setting
+		_, err := pgx.ForEachRow(found, []any{&row.Key, &row.Value, &row.Now}, func() error {
+			rows = append(rows, row)
+			return nil
+		})
+		return err
 	})
 	return func() (Values, error) { return valuesOf(rows) }
 }

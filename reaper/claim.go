@@ -161,13 +161,13 @@ func (a *attempt) claim(ctx context.Context) ([]*claimedJob, error) {
 // queueClaim queues the claim of a batch. The function it returns gives the jobs
 // once the batch was answered, with the delay of each that is to be reset.
 func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
-	var rows []claimedJob
+	var jobs []*claimedJob
 	scan := func(found pgx.Rows) (err error) {
-		rows, a.now, err = scanClaim(found)
+		jobs, a.now, err = scanClaim(found)
 		return err
 	}
 	if a.req.plan != nil {
-		a.queuePlan(batch, scan, &rows)
+		a.queuePlan(batch, scan, &jobs)
 	} else {
 		sql, args := a.rows().claim, []any{a.r.scope, int64(a.req.limit), a.req.after.leaseUntil, a.req.after.id}
 		if a.req.exclude != "" {
@@ -176,10 +176,6 @@ func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 		batch.Queue(sql, args...).Query(scan)
 	}
 	return func() ([]*claimedJob, error) {
-		jobs := make([]*claimedJob, len(rows))
-		for i := range rows {
-			jobs[i] = &rows[i]
-		}
 		a.jobs = append(a.jobs, jobs...)
 		a.more = nil
 		if len(jobs) == a.req.limit && a.req.plan == nil {
@@ -212,7 +208,8 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 
 // scanClaim reads the rows of a claim. It is done by hand because it is done most
 // often: texts are the same bytes in either format, and kinds and owners repeat.
-func scanClaim(rows pgx.Rows) (jobs []claimedJob, now time.Time, err error) {
+// Jobs are allocated some at a time, and not copied again.
+func scanClaim(rows pgx.Rows) (jobs []*claimedJob, now time.Time, err error) {
 	defer rows.Close()
 	if err := checkLeaseType(rows); err != nil {
 		return nil, now, err
@@ -222,6 +219,7 @@ func scanClaim(rows pgx.Rows) (jobs []claimedJob, now time.Time, err error) {
 	var job claimedJob
 	columns := []any{&evaluated, nil, &job.address, nil, nil, &leaseUntil, &job.attempts, &atEdge, &job.exhausted}
 	repeated := map[string]string{}
+	var block []claimedJob
 	for rows.Next() {
 		if err := rows.Scan(columns...); err != nil {
 			return nil, now, err
@@ -233,7 +231,11 @@ func scanClaim(rows pgx.Rows) (jobs []claimedJob, now time.Time, err error) {
 		if !atEdge.Bool {
 			job.bumped++
 		}
-		jobs = append(jobs, job)
+		if len(block) == cap(block) {
+			block = make([]claimedJob, 0, min(len(jobs)+1, 100))
+		}
+		block = append(block, job)
+		jobs = append(jobs, &block[len(block)-1])
 	}
 	return jobs, evaluated.Time, rows.Err()
 }

@@ -67,11 +67,11 @@ func checkPlan(plan *DryRunResult) error {
 
 // queuePlan queues the claim of a plan's jobs, and then what became of the
 // others.
-func (a *attempt) queuePlan(batch *pgx.Batch, scan func(pgx.Rows) error, rows *[]claimedJob) {
+func (a *attempt) queuePlan(batch *pgx.Batch, scan func(pgx.Rows) error, jobs *[]*claimedJob) {
 	args := planned(a.req.plan)
 	batch.Queue(a.rows().claimPlan, append([]any{a.r.scope}, args...)...).Query(scan)
 	batch.Queue(a.r.sql.drift, append([]any{a.r.scope, LastErrorReaped}, args...)...).Query(func(found pgx.Rows) error {
-		return a.scanDrift(found, *rows)
+		return a.scanDrift(found, *jobs)
 	})
 }
 
@@ -93,7 +93,7 @@ func planned(plan []Job) []any {
 
 // scanDrift takes a place in the plan, counted from 1, and a reason for each of its
 // jobs, and keeps those of the jobs that were not claimed.
-func (a *attempt) scanDrift(rows pgx.Rows, jobs []claimedJob) error {
+func (a *attempt) scanDrift(rows pgx.Rows, jobs []*claimedJob) error {
 	claimed := make(map[string]bool, len(jobs))
 	for _, job := range jobs {
 		claimed[job.id] = true

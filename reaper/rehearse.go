@@ -148,7 +148,7 @@ func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, err
 	case err != nil:
 		return nil, err
 	case len(jobs) == 1:
-		return &jobs[0], nil
+		return jobs[0], nil
 	case len(h.report.Problems) == 0:
 		h.report.Problems = append(h.report.Problems, Problem{
 			Code: CodeRehearsalEmpty, Severity: SeverityWarning, Object: h.r.queue.Table,
