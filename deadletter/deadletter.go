@@ -10,7 +10,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// Mover stores jobs whose attempts are spent. Move is called inside the apply's
+// Mover stores jobs whose attempts are used up. Move is called inside the apply's
 // transaction; the queue rows of batch are locked by it and carry the bumped
 // attempts already, and their state and lease are still those of the lease.
 //
@@ -55,7 +55,7 @@ type Batch struct {
 	Queue      Queue
 }
 
-// Job is one job whose attempts are spent.
+// Job is one job whose attempts are used up.
 type Job struct {
 	ID       string // the key in its text form
 	Attempts int    // bumped already

@@ -1,4 +1,4 @@
-// Package deadletter takes over the jobs whose attempts are spent.
+// Package deadletter stores the jobs whose attempts are used up, and sends them back.
 //
 // The reaper locks such jobs, bumps their attempts and hands the whole batch to
 // a [Mover], inside its own transaction. The mover stores them and returns one

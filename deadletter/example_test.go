@@ -134,7 +134,7 @@ func ExampleRedrive() {
 				fmt.Println("left alone:", skip.JobID, skip.Reason)
 			}
 			for _, failure := range result.Failures {
-				fmt.Println("turned away:", failure.JobID, failure.Error)
+				fmt.Println("rejected:", failure.JobID, failure.Error)
 			}
 			fmt.Println(result.RedrivenCount, "redriven")
 			if filter.After = result.Next; result.Next == "" {

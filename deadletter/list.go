@@ -23,7 +23,7 @@ type Page struct {
 	Next string `json:"next,omitempty"`
 }
 
-// Letter is a dead letter, a job whose attempts are spent. Times are the
+// Letter is a dead letter, a job whose attempts are used up. Times are the
 // database's, in UTC, held between the years 1 and 9999.
 type Letter struct {
 	DeadLetterID string          `json:"dead_letter_id"` // the keys in their text form

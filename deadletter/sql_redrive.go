@@ -48,7 +48,7 @@ where not (u.id = any($2))
 order by u.n`
 
 // The statements below take jobs by key and return their places in the array,
-// counted from 1. The empty subquery beside the array lends it the type of the
+// counted from 1. The empty subquery next to the array gives it the type of the
 // key column, whatever that is.
 const (
 	ofLetters = `unnest(array_cat(array(select k.job_id from {dead_letter} k where false), $1))

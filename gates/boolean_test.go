@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -67,7 +68,7 @@ func reading(value string) (bool, error) {
 		gates.SubstrateEnabled: value,
 		gates.ReaperEnabled:    "true",
 		gates.DryRunOnly:       "false",
-	}.Closed()
+	}.Refusal(time.Now())
 	switch reason {
 	case "":
 		return err == nil, err

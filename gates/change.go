@@ -122,7 +122,7 @@ func lock(ctx context.Context, tx pgx.Tx, table string) (*writer, error) {
 	}
 	at, ok := parseTime(now)
 	if !ok {
-		return nil, &ValueError{Now, now, "is not the database's clock"}
+		return nil, fmt.Errorf("gates: the database's clock %q is not a time", now)
 	}
 	w.now = at.Time
 	return w, nil
@@ -150,10 +150,9 @@ func (w *writer) sql(statement string) string {
 func inJSON(e edit) string {
 	values := Values{e.key: e.value}
 	var value any = e.value
-	switch e.key {
-	case SubstrateEnabled, ReaperEnabled, DryRunOnly:
+	if _, isGate := gateOf(e.key); isGate {
 		value, _ = values.boolean(e.key, false)
-	case BackoffBaseSec:
+	} else if e.key == BackoffBaseSec {
 		value, _ = values.BackoffBase()
 	}
 	data, _ := json.Marshal(value) // a string, a boolean or a number always has its JSON

@@ -38,7 +38,7 @@ func TestCheckKnowsEachKey(t *testing.T) {
 			}
 		})
 	}
-	for _, key := range []string{"", gates.Now, "queue.lease.duration_sec", strings.ToUpper(substrate)} {
+	for _, key := range []string{"", "now()", "queue.lease.duration_sec", strings.ToUpper(substrate)} {
 		require.ErrorIs(t, gates.Values{key: "true"}.Check(key), gates.ErrKey)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +21,7 @@ const (
 // An operator who closes several gates is told about them one by one; another
 // order or another default sends them to the wrong switch, or opens one that
 // nobody touched.
-func TestClosedNamesTheFirstClosedGate(t *testing.T) {
+func TestRefusalNamesTheFirstClosedGate(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
@@ -46,7 +47,7 @@ func TestClosedNamesTheFirstClosedGate(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reason, err := test.values.Closed()
+			reason, err := test.values.Refusal(time.Now())
 			require.NoError(t, err)
 			require.Equal(t, test.reason, reason)
 		})
@@ -75,7 +76,7 @@ func TestClosedNamesTheValueThatIsNoBoolean(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			reason, err := test.values.Closed()
+			reason, err := test.values.Refusal(time.Now())
 			var valueErr *gates.ValueError
 			require.ErrorAs(t, err, &valueErr)
 			require.Equal(t, test.key, valueErr.Key)
@@ -114,7 +115,7 @@ func FuzzClosed(f *testing.F) {
 	f.Add("\u00a0true", "true\u0085", "falſe")
 	f.Fuzz(func(t *testing.T, first, second, third string) {
 		values := gates.Values{substrate: first, enabled: second, dryRun: third}
-		reason, err := values.Closed()
+		reason, err := values.Refusal(time.Now())
 
 		want, bad := expected(first, second, third)
 		require.Equal(t, want, reason)

@@ -78,7 +78,7 @@ func TestChangesWriteTheColumnValueOfItsType(t *testing.T) {
 				stored, err := values.Window()
 				require.NoError(t, err)
 				require.Equal(t, until, stored.Time)
-				open, err := values.Gate(dryRun)
+				open, err := values.Gate(dryRun, time.Now())
 				require.NoError(t, err)
 				require.True(t, open)
 				require.NoError(t, settings.CloseWindow(t.Context(), pool, operator))

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -73,12 +74,10 @@ begun as materialized (
 select b.key,
   case when b.doubtful then nullif(set_config(b.key, b.session, true), b.began) else b.session end as session,
   nullif(b.stored, '') as stored,
-  b.stored is not null as held,
-  ` + nowText + ` as now
+  b.stored is not null as held
 from begun b`
 
-// Read reads what is set of keys; beside a window's end it gives the transaction's
-// clock, under [Now].
+// Read reads what is set of keys.
 func (c CurrentSetting) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
 	return send(ctx, tx, c, keys, false)
 }
@@ -88,7 +87,7 @@ func (CurrentSetting) Queue(b *pgx.Batch, keys []string, _ bool) func() (Values,
 	var rows []currentRow
 	b.Queue(sqlCurrent, keys).Query(func(found pgx.Rows) error {
 		var row currentRow
-		_, err := pgx.ForEachRow(found, []any{&row.Key, &row.Session, &row.Stored, &row.Held, &row.Now}, func() error {
+		_, err := pgx.ForEachRow(found, []any{&row.Key, &row.Session, &row.Stored, &row.Held}, func() error {
 			rows = append(rows, row)
 			return nil
 		})
@@ -108,17 +107,12 @@ type currentRow struct {
 	Key             string
 	Session, Stored *string // nil: unset
 	Held            bool    // the catalog has an entry, which may be empty
-	Now             string
 }
 
 func (row currentRow) add(values Values) {
 	value := row.strictest()
-	if value == nil {
-		return
-	}
-	values[row.Key] = *value
-	if row.Key == WindowUntil {
-		values[Now] = row.Now
+	if value != nil {
+		values[row.Key] = *value
 	}
 }
 
@@ -138,7 +132,7 @@ func (row currentRow) strictest() *string {
 	if row.Session != nil {
 		value[row.Key] = *row.Session
 	}
-	if open, err := value.Gate(row.Key); err != nil || !open {
+	if open, err := value.Gate(row.Key, time.Time{}); err != nil || !open {
 		return row.Session
 	}
 	return row.Stored

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -42,10 +43,7 @@ func TestCurrentSettingResetReachesOpenSessions(t *testing.T) {
 			role := addRole(t, pool)
 			alter(t, pool, role, test.store, opened)
 			conn := connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = role })
-			values := readOn(t, conn)
-			require.Contains(t, values, gates.Now)
-			delete(values, gates.Now)
-			require.Equal(t, gates.Values(opened), values)
+			require.Equal(t, gates.Values(opened), readOn(t, conn))
 
 			alter(t, pool, role, test.reset, opened)
 
@@ -66,13 +64,13 @@ func TestCurrentSettingResetLeavesTheOthers(t *testing.T) {
 	conn := connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = role })
 
 	alter(t, pool, role, `alter role {role} reset all`, map[string]string{substrate: ""})
-	reason, err := readOn(t, conn).Closed()
+	reason, err := readOn(t, conn).Refusal(time.Now())
 	require.NoError(t, err)
 	require.Empty(t, reason)
 
 	alter(t, pool, role, `alter database {db} reset {key}`, map[string]string{dryRun: ""})
 	values := readOn(t, conn)
-	reason, err = values.Closed()
+	reason, err = values.Refusal(time.Now())
 	require.NoError(t, err)
 	require.Equal(t, "queue.lease.reaper_dry_run_only=true", reason)
 	require.Equal(t, "7", values[gates.BackoffBaseSec])
@@ -88,9 +86,7 @@ func TestCurrentSettingIsClosedByAnEmptyValue(t *testing.T) {
 
 	alter(t, pool, "", `alter database {db} set {key} = ''`, opened)
 
-	values := readOn(t, conn)
-	delete(values, gates.Now)
-	require.Equal(t, gates.Values{gates.WindowUntil: "infinity"}, values)
+	require.Equal(t, gates.Values{gates.WindowUntil: "infinity"}, readOn(t, conn))
 }
 
 // A service that sets a value itself, for a test or for one transaction, means it,

@@ -21,10 +21,6 @@ var (
 	// value that the type of the column value does not take: a window's end in a
 	// boolean column, say.
 	ErrColumn = errors.New("gates: the column value does not take this value")
-
-	// ErrNow is the error for a window in [Values] that hold no clock to judge
-	// it by.
-	ErrNow = errors.New("gates: a window is set, and the database's clock is not known")
 )
 
 // ValueError reports a setting that does not mean what its key needs. It never

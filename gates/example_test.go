@@ -43,20 +43,19 @@ func ExampleValues_Check() {
 	// gates: queue.lease.reaper_enabled: "perhaps" is not a boolean
 }
 
-// A source of one's own tells what is set; Dated adds by whose clock a window is
-// judged.
-func ExampleValues_Dated() {
+// Whether a window has ended is for the database's clock to say.
+func ExampleValues_Gate() {
 	withDatabase(func(ctx context.Context, db gates.DB) error {
 		tx, err := db.Begin(ctx)
 		if err != nil {
 			return err
 		}
 		defer tx.Rollback(ctx) //nolint:errcheck // it only reads
-		values, err := gates.Values{gates.WindowUntil: "2026-01-02T03:04:05Z"}.Dated(ctx, tx)
-		if err != nil {
+		var now time.Time
+		if err := tx.QueryRow(ctx, "select now()").Scan(&now); err != nil {
 			return err
 		}
-		open, err := values.Gate(gates.WindowUntil)
+		open, err := gates.Values{gates.WindowUntil: "2026-01-02T03:04:05Z"}.Gate(gates.WindowUntil, now)
 		fmt.Println(open)
 		return err
 	})

@@ -112,7 +112,7 @@ func TestTableWaitsForAChangeUnderWay(t *testing.T) {
 			})
 			end(t, operator, test.undone)
 			require.NoError(t, reading.wait(t))
-			reason, err := values.Closed()
+			reason, err := values.Refusal(time.Now())
 			require.NoError(t, err)
 			require.Equal(t, test.reason, reason)
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -17,15 +18,18 @@ const (
 	BackoffBaseSec   = "queue.retry.backoff_base_sec"
 )
 
-// Keys returns every key that a [Source] is asked for: the three gates in their
+// Keys returns every key that a [Source] is asked for: the gates in their
 // order, the window's end, then the backoff base.
 func Keys() []string {
-	return []string{SubstrateEnabled, ReaperEnabled, DryRunOnly, WindowUntil, BackoffBaseSec}
+	var keys []string
+	for _, g := range all() {
+		keys = append(keys, g.key)
+	}
+	return append(keys, WindowUntil, BackoffBaseSec)
 }
 
 // Values holds settings by key, in their text form. A key that is absent is
-// unset and means its default. Beside a window's end there may be the clock that
-// it is judged by, under [Now].
+// unset and means its default.
 type Values map[string]string
 
 // Source reads settings. Read is called inside the apply's transaction, before
@@ -66,9 +70,9 @@ type gate struct {
 	open  bool // the value that lets an apply through
 }
 
-// order returns the gates as they are checked.
-func order() [3]gate {
-	return [...]gate{
+// all returns the gates in the order in which they are checked.
+func all() []gate {
+	return []gate{
 		{key: SubstrateEnabled, unset: false, open: true},
 		{key: ReaperEnabled, unset: false, open: true},
 		{key: DryRunOnly, unset: true, open: false},
@@ -76,30 +80,41 @@ func order() [3]gate {
 }
 
 // Gate reports whether one gate is open; of [WindowUntil], whether a window is
-// unset or has not ended, as in [Values.Closed]. Any other key is never open.
-func (v Values) Gate(key string) (open bool, err error) {
+// unset or has not ended by now, as in [Values.Refusal]. Any other key is never
+// open.
+func (v Values) Gate(key string, now time.Time) (open bool, err error) {
 	if key == WindowUntil {
-		reason, err := v.ended()
+		reason, err := v.ended(now)
 		return err == nil && reason == "", err
 	}
-	for _, g := range order() {
-		if g.key == key {
-			value, err := v.boolean(g.key, g.unset)
-			return err == nil && value == g.open, err
-		}
+	g, ok := gateOf(key)
+	if !ok {
+		return false, nil
 	}
-	return false, nil
+	value, err := v.boolean(g.key, g.unset)
+	return err == nil && value == g.open, err
 }
 
-// Closed returns the refusal's reason for the first closed gate, as in
-// "queue.lease.reaper_enabled=false", or "" when all are open. After the three
-// gates comes the window: one whose end the clock under [Now] has passed is
-// "queue.lease.reaper_window_until=" and the end as it is written.
+// gateOf returns the gate of a key, if it is one of the gates'.
+func gateOf(key string) (gate, bool) {
+	for _, g := range all() {
+		if g.key == key {
+			return g, true
+		}
+	}
+	return gate{}, false
+}
+
+// Refusal returns the reason for the first closed gate, as in
+// "queue.lease.reaper_enabled=false", or "" when all are open. After the gates
+// comes the window: one whose end is before now is
+// "queue.lease.reaper_window_until=" and the end as it is written. now is the
+// database's clock, at the start of the transaction.
 //
 // A value that is not what its key needs is a [*ValueError], unless an earlier
-// gate is closed. A window without a clock is [ErrNow]; see [Values.Dated].
-func (v Values) Closed() (string, error) {
-	for _, g := range order() {
+// gate is closed.
+func (v Values) Refusal(now time.Time) (reason string, err error) {
+	for _, g := range all() {
 		value, err := v.boolean(g.key, g.unset)
 		if err != nil {
 			return "", err
@@ -108,5 +123,5 @@ func (v Values) Closed() (string, error) {
 			return fmt.Sprintf("%s=%t", g.key, value), nil
 		}
 	}
-	return v.ended()
+	return v.ended(now)
 }

@@ -57,8 +57,7 @@ func (t Table) OpenWindow(
 
 // CloseWindow stops applies: it sets [DryRunOnly] to true and removes
 // [WindowUntil], whether a window was open or not. So all is as before the
-// window, and who opens the gate by hand later is not stopped by an end that was
-// meant for another day.
+// window, and a gate that is opened later is not closed by the old end.
 //
 // When it has returned without an error, and the caller's transaction has committed
 // if db is one, no apply that reads this table commits any more. It needs SELECT,

@@ -85,7 +85,7 @@ func TestAnApplyWaitsForAChangeUnderWay(t *testing.T) {
 				})
 				end(t, changing, false)
 				require.NoError(t, reading.wait(t))
-				reason, err := values.Closed()
+				reason, err := values.Refusal(time.Now())
 				require.NoError(t, err)
 				require.Equal(t, change.reason, reason, mode)
 			}

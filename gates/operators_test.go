@@ -115,7 +115,7 @@ func TestCloseWindowClosesTheGateAndLeavesNoEnd(t *testing.T) {
 			require.Len(t, all, 3)
 			values, err := read(t.Context(), pool, gates.Table{})
 			require.NoError(t, err)
-			reason, err := values.Closed()
+			reason, err := values.Refusal(time.Now())
 			require.NoError(t, err)
 			require.Equal(t, "queue.lease.reaper_dry_run_only=true", reason)
 		})
@@ -150,7 +150,7 @@ func TestSetTakesKnownKeysAndValidValuesAlone(t *testing.T) {
 		require.ErrorAs(t, settings.Set(t.Context(), pool, operator, key, value), &valueErr)
 		require.Equal(t, gates.ValueError{Key: key, Value: value}, publicParts(valueErr))
 	}
-	for _, key := range []string{"", "queue.lease.duration_sec", gates.Now, strings.ToUpper(enabled)} {
+	for _, key := range []string{"", "queue.lease.duration_sec", "now()", strings.ToUpper(enabled)} {
 		require.ErrorIs(t, settings.Set(t.Context(), pool, operator, key, "true"), gates.ErrKey)
 		require.ErrorIs(t, settings.Unset(t.Context(), pool, operator, key), gates.ErrKey)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -35,7 +36,7 @@ func TestStaticGivesItsThreeAnswers(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, values, 3, "all three keys are set")
 
-			reason, err := values.Closed()
+			reason, err := values.Refusal(time.Now())
 			require.NoError(t, err)
 			require.Equal(t, test.reason, reason)
 			base, err := values.BackoffBase()
@@ -111,15 +112,15 @@ func TestSourceFuncTurnsAPanicIntoAnError(t *testing.T) {
 	require.Nil(t, values)
 }
 
-func ExampleValues_Closed() {
+func ExampleValues_Refusal() {
 	values := gates.Values{
 		gates.SubstrateEnabled: "on",
 		gates.ReaperEnabled:    "no",
 	}
-	fmt.Println(values.Closed())
+	fmt.Println(values.Refusal(time.Now()))
 
 	values[gates.ReaperEnabled] = "perhaps"
-	_, err := values.Closed()
+	_, err := values.Refusal(time.Now())
 	var valueErr *gates.ValueError
 	if errors.As(err, &valueErr) {
 		fmt.Printf("%s is set to %q\n", valueErr.Key, valueErr.Value)
@@ -136,7 +137,7 @@ func ExampleStatic() {
 		fmt.Println(err)
 		return
 	}
-	reason, err := values.Closed()
+	reason, err := values.Refusal(time.Now())
 	fmt.Printf("%q %v\n", reason, err)
 	// Output: "" <nil>
 }
@@ -157,6 +158,6 @@ func ExampleSourceFunc() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(values.Closed())
+	fmt.Println(values.Refusal(time.Now()))
 	// Output: queue.lease.reaper_dry_run_only=true <nil>
 }

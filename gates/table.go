@@ -19,22 +19,22 @@ var _ Source = Table{}
 // waits for the applies that are under way, and they for it. For that the role
 // needs SELECT on the table and UPDATE on any one column of it.
 //
-// A row that is added has no lock to wait for, and one row may close when it is
-// added: a window's end. [Table.Set] and [Table.OpenWindow] wait all the same; SQL
-// by hand should begin with the lock that they take, LOCK TABLE in EXCLUSIVE mode.
+// FOR SHARE cannot lock a row that does not exist yet, and one row may close an
+// apply's way when it is inserted: a window's end. [Table.Set] and
+// [Table.OpenWindow] wait for applies all the same. SQL of your own should begin
+// with the lock that they take, LOCK TABLE in EXCLUSIVE mode.
 type Table struct {
 	// Name is the table's name, with its schema or on the search path.
 	// Empty: queue_config.
 	Name pgx.Identifier
 }
 
-// sqlPeek reads the settings, and the clock of the transaction. The detour over
-// jsonb gives the bare text of a text, a boolean and a jsonb value alike. Served
-// by the primary key on key.
+// sqlPeek reads the settings. The detour over jsonb gives the bare text of a text, a
+// boolean and a jsonb value alike. Served by the primary key on key.
 //
 //	$1 keys  text[]
 const sqlPeek = `-- gates.read
-select c.key, to_jsonb(c.value) #>> '{}' as value, ` + nowText + ` as now
+select c.key, to_jsonb(c.value) #>> '{}' as value
 from {table} c
 where c.key = any($1::text[])
 order by c.key`
@@ -49,9 +49,8 @@ func (t Table) Peek(ctx context.Context, tx pgx.Tx, keys []string) (Values, erro
 	return send(ctx, tx, t, keys, false)
 }
 
-// Read reads what is set of keys; beside a window's end it gives the transaction's
-// clock, under [Now]. A key with two rows is a [*ValueError] with the first one's
-// value.
+// Read reads what is set of keys. A key with two rows is a [*ValueError] with the
+// first one's value.
 func (t Table) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
 	return send(ctx, tx, t, keys, true)
 }
@@ -69,7 +68,7 @@ func (t Table) Queue(b *pgx.Batch, keys []string, fence bool) func() (Values, er
 	var rows []setting
 	b.Queue(strings.Replace(sql, "{table}", name, 1), keys).Query(func(found pgx.Rows) error {
 		var row setting
-		_, err := pgx.ForEachRow(found, []any{&row.Key, &row.Value, &row.Now}, func() error {
+		_, err := pgx.ForEachRow(found, []any{&row.Key, &row.Value}, func() error {
 			rows = append(rows, row)
 			return nil
 		})
@@ -82,7 +81,6 @@ func (t Table) Queue(b *pgx.Batch, keys []string, fence bool) func() (Values, er
 type setting struct {
 	Key   string
 	Value *string
-	Now   string
 }
 
 // valuesOf takes rows in the order of their keys.
@@ -92,12 +90,8 @@ func valuesOf(rows []setting) (Values, error) {
 		if i > 0 && row.Key == rows[i-1].Key {
 			return nil, &ValueError{row.Key, values[row.Key], "is one of several rows for this key"}
 		}
-		if row.Value == nil {
-			continue
-		}
-		values[row.Key] = *row.Value
-		if row.Key == WindowUntil {
-			values[Now] = row.Now
+		if row.Value != nil {
+			values[row.Key] = *row.Value
 		}
 	}
 	return values, nil

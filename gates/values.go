@@ -36,12 +36,13 @@ func (v Values) BackoffBase() (int64, error) {
 // [*ValueError]. Unset is right. A key that no apply depends on is [ErrKey].
 func (v Values) Check(key string) error {
 	var err error
-	switch key {
-	case SubstrateEnabled, ReaperEnabled, DryRunOnly:
+	_, isGate := gateOf(key)
+	switch {
+	case isGate:
 		_, err = v.boolean(key, false)
-	case WindowUntil:
+	case key == WindowUntil:
 		_, err = v.Window()
-	case BackoffBaseSec:
+	case key == BackoffBaseSec:
 		_, err = v.BackoffBase()
 	default:
 		err = fmt.Errorf("%w: %q", ErrKey, key)

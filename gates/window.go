@@ -2,47 +2,12 @@ package gates
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
-
-// Now is the key under which [Values] hold the clock that a window is judged by:
-// the database's, at the start of the transaction, as RFC 3339 in UTC. It is no
-// setting, and no source is asked for it. [Table] and [CurrentSetting] give it
-// beside a window's end; [Values.Dated] adds it to the values of others.
-const Now = "now()"
-
-// nowText is SQL for the text under Now. It does not depend on the session's
-// TimeZone and DateStyle.
-const nowText = `to_jsonb(now() at time zone 'UTC') #>> '{}' || 'Z'`
-
-// sqlNow reads the clock of the transaction.
-const sqlNow = `-- gates.now
-select ` + nowText
-
-// Dated returns the values with the clock of tx under [Now]. Where no window is
-// set it returns v itself, and asks nothing; else it is one exchange, and v stays
-// as it is. A clock that v holds already is not relied on: the values may have
-// been kept for long.
-func (v Values) Dated(ctx context.Context, tx pgx.Tx) (Values, error) {
-	if _, set := v[WindowUntil]; !set {
-		return v, nil
-	}
-	var now string
-	if err := tx.QueryRow(ctx, sqlNow).Scan(&now); err != nil {
-		return nil, fmt.Errorf("gates: read the database's clock: %w", err)
-	}
-	dated := maps.Clone(v)
-	dated[Now] = now
-	return dated, nil
-}
 
 // Window returns when the window ends, in UTC and whole microseconds. The result
 // is not Valid when no window is set, which bounds nothing; its InfinityModifier
@@ -66,22 +31,14 @@ func (v Values) Window() (pgtype.Timestamptz, error) {
 	return until, nil
 }
 
-// ended returns the refusal's reason when the window has ended, or "". At its end
-// to the microsecond it has not.
-func (v Values) ended() (string, error) {
+// ended returns the refusal's reason when the window has ended by now, or "". At its
+// end to the microsecond it has not.
+func (v Values) ended(now time.Time) (string, error) {
 	until, err := v.Window()
 	if err != nil || !until.Valid {
 		return "", err
 	}
-	text, ok := v[Now]
-	if !ok {
-		return "", ErrNow
-	}
-	now, ok := parseTime(text)
-	if !ok {
-		return "", &ValueError{Now, text, "is not the database's clock"}
-	}
-	if before(until, now) {
+	if before(until, pgtype.Timestamptz{Time: now, Valid: true}) {
 		return WindowUntil + "=" + v[WindowUntil], nil
 	}
 	return "", nil

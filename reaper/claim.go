@@ -3,7 +3,6 @@ package reaper
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -20,7 +19,11 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 	if a.tx, err = pgtx.Open(ctx, a.r.db); err != nil {
 		return nil, "", fmt.Errorf("reaper: begin: %w", err)
 	}
-	a.tx.Setting(func(batch *pgx.Batch) { batch.Queue(sqlSettings, a.r.lockTimeout).Query(discard) })
+	a.tx.Setting(func(batch *pgx.Batch) {
+		batch.Queue(sqlSettings, a.r.lockTimeout).QueryRow(func(row pgx.Row) error {
+			return row.Scan(nil, nil, nil, &a.now)
+		})
+	})
 	if known := a.r.tables.Load(); a.looksFirst(known) {
 		reason, err = a.look(ctx, known)
 	} else {
@@ -30,7 +33,7 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 	if err != nil || reason != "" {
 		return nil, reason, err
 	}
-	batch := a.tx.Batch()
+	batch := a.firstBatch()
 	evaluate := a.queueGates(batch, true)
 	read := a.queueClaim(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
@@ -41,6 +44,16 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 		jobs, err = read()
 	}
 	return jobs, reason, err
+}
+
+// firstBatch returns a batch that reads the transaction's clock, if the settings have
+// not done so: a caller's transaction keeps the caller's.
+func (a *attempt) firstBatch() *pgx.Batch {
+	batch := a.tx.Batch()
+	if a.r.nested && a.now.IsZero() {
+		batch.Queue("select now()").QueryRow(func(row pgx.Row) error { return row.Scan(&a.now) })
+	}
+	return batch
 }
 
 // looksFirst reports whether there is something to read before the claim.
@@ -56,7 +69,7 @@ func (a *attempt) look(ctx context.Context, known *tables) (reason string, err e
 	if err := a.tx.BeginUnprepared(ctx, sqlIsPlain); err != nil {
 		return "", fmt.Errorf("reaper: begin: %w", err)
 	}
-	batch := a.tx.Batch()
+	batch := a.firstBatch()
 	if known == nil {
 		known = &tables{}
 		a.r.queueTables(batch, known)
@@ -78,7 +91,7 @@ func (a *attempt) look(ctx context.Context, known *tables) (reason string, err e
 	return reason, err
 }
 
-// sqlSettings sets the transaction's own settings. Where statistics know of few
+// sqlSettings sets the transaction's own settings, and reads its clock. Where statistics know of few
 // stale leases, the server would sort them all to find the oldest of a million; a
 // sort that is forbidden leaves the index, which is read no further than the batch.
 // Where they know of very many, it would compile the statement each time, which
@@ -86,7 +99,8 @@ func (a *attempt) look(ctx context.Context, known *tables) (reason string, err e
 //
 //	$1 lock_timeout  text, milliseconds
 const sqlSettings = `-- reaper.settings
-select set_config('lock_timeout', $1, true), set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`
+select set_config('lock_timeout', $1, true), set_config('enable_sort', 'off', true), set_config('jit', 'off', true),
+  now()`
 
 // sqlAllowSort ends what sqlSettings says of sorts, for code of the caller's.
 const sqlAllowSort = "set local enable_sort to default"
@@ -117,15 +131,12 @@ func (a *attempt) readGates(ctx context.Context) (reason string, err error) {
 	if err != nil {
 		return "", &sourceError{err}
 	}
-	if values, err = values.Dated(ctx, a.tx.Tx); err != nil {
-		return "", err
-	}
 	return a.evaluate(values)
 }
 
 // evaluate returns the reason for a refusal, or keeps the backoff base.
 func (a *attempt) evaluate(values gates.Values) (reason string, err error) {
-	if reason, err = values.Closed(); err != nil || reason != "" {
+	if reason, err = values.Refusal(a.now); err != nil || reason != "" {
 		return reason, err
 	}
 	a.baseSec, err = values.BackoffBase()
@@ -163,7 +174,7 @@ func (a *attempt) claim(ctx context.Context) ([]*claimedJob, error) {
 func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 	var jobs []*claimedJob
 	scan := func(found pgx.Rows) (err error) {
-		jobs, a.now, err = scanClaim(found)
+		jobs, err = scanClaim(found)
 		return err
 	}
 	if a.req.plan != nil {
@@ -206,26 +217,26 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 	})
 }
 
-// scanClaim reads the rows of a claim. It is done by hand because it is done most
+// scanClaim reads the rows of a claim. It scans them itself, since nothing runs more
 // often: texts are the same bytes in either format, and kinds and owners repeat.
 // Jobs are allocated some at a time, and not copied again.
-func scanClaim(rows pgx.Rows) (jobs []*claimedJob, now time.Time, err error) {
+func scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
 	defer rows.Close()
 	if err := checkLeaseType(rows); err != nil {
-		return nil, now, err
+		return nil, err
 	}
-	var evaluated, leaseUntil pgtype.Timestamptz
+	var leaseUntil pgtype.Timestamptz
 	var atEdge pgtype.Bool
 	var job claimedJob
-	columns := []any{&evaluated, nil, &job.address, nil, nil, &leaseUntil, &job.attempts, &atEdge, &job.exhausted}
+	columns := []any{nil, &job.address, nil, nil, &leaseUntil, &job.attempts, &atEdge, &job.exhausted}
 	repeated := map[string]string{}
 	var block []claimedJob
 	for rows.Next() {
 		if err := rows.Scan(columns...); err != nil {
-			return nil, now, err
+			return nil, err
 		}
 		texts := rows.RawValues()
-		job.id, job.kind, job.owner = string(texts[1]), intern(repeated, texts[3]), intern(repeated, texts[4])
+		job.id, job.kind, job.owner = string(texts[0]), intern(repeated, texts[2]), intern(repeated, texts[3])
 		job.leaseUntil = fromServer(leaseUntil).UnixMicro()
 		job.bumped = job.attempts
 		if !atEdge.Bool {
@@ -237,7 +248,7 @@ func scanClaim(rows pgx.Rows) (jobs []*claimedJob, now time.Time, err error) {
 		block = append(block, job)
 		jobs = append(jobs, &block[len(block)-1])
 	}
-	return jobs, evaluated.Time, rows.Err()
+	return jobs, rows.Err()
 }
 
 // intern returns one string for each text, which is empty for NULL.

@@ -45,7 +45,7 @@ type Config struct {
 	// over queue_config.
 	Gates gates.Source
 
-	// DeadLetter stores jobs whose attempts are spent. Default:
+	// DeadLetter stores jobs whose attempts are used up. Default:
 	// [deadletter.Table] over job_dead_letter.
 	DeadLetter deadletter.Mover
 

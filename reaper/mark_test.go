@@ -42,7 +42,7 @@ func TestAFullLookFindsWhatIsBelowTheMark(t *testing.T) {
 			before: `insert into job_queue (job_kind, state, lease_until) values ('below', 'leased', now() + interval '1 hour')`,
 			then:   `update job_queue set lease_until = now() - interval '1 day' where job_kind = 'below'`,
 		},
-		"turned away before": {
+		"rejected before": {
 			before: old + `; alter table job_queue add constraint refused check (job_kind <> 'below' or state = 'leased')`,
 			then:   `alter table job_queue drop constraint refused`,
 			failed: 1,

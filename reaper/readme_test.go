@@ -87,8 +87,10 @@ func TestTheREADMEsGoIsCompiled(t *testing.T) {
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
 
-	for _, block := range fenced(t, "../README.md", "go") {
-		require.Contains(t, string(source), block)
+	for _, page := range []string{"../README.md", "../docs/reference.md"} {
+		for _, block := range fenced(t, page, "go") {
+			require.Contains(t, string(source), block)
+		}
 	}
 }
 

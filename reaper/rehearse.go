@@ -42,8 +42,7 @@ where q.{job_id} = coalesce(
       for update of q skip locked
     )
   )
-returning now() as now,
-  q.{job_id}::text as id,
+returning q.{job_id}::text as id,
   {address} as address,
   {kind}::text as kind,
   q.{lease_owner}::text as owner,
@@ -140,7 +139,7 @@ func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, err
 	if err != nil {
 		return nil, err
 	}
-	jobs, _, err := scanClaim(rows)
+	jobs, err := scanClaim(rows)
 	switch {
 	case pgtx.IsServerError(err) && pgtx.Class(pgtx.Code(err)) == "23":
 		a.tx.Close(ctx) // the savepoint is aborted

@@ -200,7 +200,7 @@ func TestRunSurvivesWhatIsMissing(t *testing.T) {
 	require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == 1 }, waiting, tick)
 }
 
-// Rows that are turned away are tried again now and then, not at each wake-up of
+// Rejected jobs are tried again now and then, not at each wake-up of
 // a busy queue, and logged once.
 func TestRunDoesNotSpinOnBadRows(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,7 @@ package reaper
 // in once. A state is a literal because a generic plan, which does not know its
 // parameters, could not use an index that is partial on the state.
 //
-// Where an array of keys is a parameter, the empty subquery beside it lends it
+// Where an array of keys is a parameter, the empty subquery next to it gives it
 // the type of the key column, whatever that is.
 
 // stale is the condition of a stale lease, by the clock of the database at the
@@ -114,8 +114,7 @@ for update of q skip locked`
 
 // claimColumns are what a claim reads. {address} is the row's ctid, or NULL where
 // rows are found by their keys alone.
-const claimColumns = `select now() as now,
-  q.{job_id}::text as id,
+const claimColumns = `select q.{job_id}::text as id,
   {address} as address,
   {kind}::text as kind,
   q.{lease_owner}::text as owner,

@@ -15,7 +15,7 @@ const asPlanned = `q.{lease_until} = p.lease_until
 //	$3 lease ends  timestamptz[]
 //	$4 owners      text[]
 //	$5 attempts    bigint[], as they stand
-//	$6 moves       boolean[], whether the attempts are spent
+//	$6 moves       boolean[], whether the attempts are used up
 const sqlClaimPlan = `-- reaper.claim_plan
 ` + claimColumns + `
 from unnest(
@@ -38,7 +38,7 @@ for update of q skip locked`
 //	$4 lease ends  timestamptz[]
 //	$5 owners      text[]
 //	$6 attempts    bigint[], as they stood
-//	$7 moves       boolean[], whether the attempts were spent
+//	$7 moves       boolean[], whether the attempts were used up
 const sqlDrift = `-- reaper.drift
 select p.n, coalesce(q.{job_id}::text, ''), case
   when q.{job_id} is null then 'gone'

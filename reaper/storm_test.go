@@ -226,7 +226,7 @@ func (s *storm) missing() []string {
 	var missing []string
 	for _, what := range []string{
 		"kills", "restarts", "backends ended", "connections cut",
-		"claims", "deaths", "renewals", "renewals turned away", "finishes", "late finishes turned away",
+		"claims", "deaths", "renewals", "renewals rejected", "finishes", "late finishes rejected",
 		"jobs rejected", "locks held", "read-only periods", "moves while the mover was broken",
 		"reapers' errors", "workers' errors", "hooks that failed",
 	} {

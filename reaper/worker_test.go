@@ -116,7 +116,7 @@ func (w *worker) turn(ctx context.Context) error {
 	job := jobs[0]
 	if rand.IntN(4) == 0 {
 		pause(ctx, lease+upTo(lease)) // slow, not dead
-		return w.finish(ctx, job, "late finishes turned away")
+		return w.finish(ctx, job, "late finishes rejected")
 	}
 	for range rand.IntN(4) {
 		pause(ctx, upTo(lease+lease/4)) // now and then too late
@@ -126,7 +126,7 @@ func (w *worker) turn(ctx context.Context) error {
 		}
 	}
 	pause(ctx, upTo(lease))
-	return w.finish(ctx, job, "finishes turned away")
+	return w.finish(ctx, job, "finishes rejected")
 }
 
 // claim claims at most limit jobs, and adds some when there is none.
@@ -160,7 +160,7 @@ func (w *worker) renew(ctx context.Context, job *leased, lease time.Duration) (k
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		w.add("renewals turned away", 1)
+		w.add("renewals rejected", 1)
 		return false, nil
 	case err != nil:
 		return false, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
@@ -103,13 +104,17 @@ func (t *tool) closed(ctx context.Context) (reason string, err error) {
 		if err != nil {
 			return err
 		}
-		reason, err = values.Closed()
+		var now time.Time
+		if err := tx.QueryRow(ctx, "select now()").Scan(&now); err != nil {
+			return err
+		}
+		reason, err = values.Refusal(now)
 		return err
 	})
 	return reason, err
 }
 
-// report prints what an apply did. Jobs that were turned away make an error.
+// report prints what an apply did. Rejected jobs make an error.
 func (a *applying) report(result *reaper.ApplyResult, err error) error {
 	if err != nil {
 		return err
@@ -127,7 +132,7 @@ func turnedAway(failed int) error {
 		return nil
 	}
 	if failed == 1 {
-		return errors.New("1 job was turned away, and is as it was")
+		return errors.New("1 job was rejected and left unchanged")
 	}
-	return fmt.Errorf("%d jobs were turned away, and are as they were", failed)
+	return fmt.Errorf("%d jobs were rejected and left unchanged", failed)
 }

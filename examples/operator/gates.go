@@ -100,7 +100,7 @@ func (t *tool) readGates(ctx context.Context, tx pgx.Tx) (*gateState, error) {
 // fill adds what the settings' values mean.
 func (s *gateState) fill(values gates.Values, stamps map[string]settingState) {
 	s.EvaluatedAt = s.EvaluatedAt.UTC()
-	reason, err := values.Closed()
+	reason, err := values.Refusal(s.EvaluatedAt)
 	if err != nil {
 		reason = err.Error()
 	}
@@ -114,7 +114,7 @@ func (s *gateState) fill(values gates.Values, stamps map[string]settingState) {
 			setting.Value = &value
 		}
 		if isGate(key) {
-			open, err := values.Gate(key)
+			open, err := values.Gate(key, s.EvaluatedAt)
 			open = open && err == nil
 			setting.Open = &open
 		}
@@ -123,7 +123,7 @@ func (s *gateState) fill(values gates.Values, stamps map[string]settingState) {
 }
 
 func isGate(key string) bool {
-	return key == gates.SubstrateEnabled || key == gates.ReaperEnabled || key == gates.DryRunOnly
+	return key != gates.WindowUntil && key != gates.BackoffBaseSec
 }
 
 func printGates(out io.Writer, state *gateState) {

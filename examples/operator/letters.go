@@ -14,7 +14,7 @@ func (t *tool) lettersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "dead-letters",
 		Aliases: []string{"letters"},
-		Short:   "Look after the jobs whose tries are spent",
+		Short:   "List, redrive and purge the dead letters",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -102,7 +102,7 @@ func (p *purging) report(result *deadletter.PurgeResult) error {
 }
 
 func printFailures(out io.Writer, failures []deadletter.Failure) {
-	list(out, []string{"DEAD LETTER TURNED AWAY", "JOB", "SQLSTATE", "ERROR"}, failures,
+	list(out, []string{"REJECTED DEAD LETTER", "JOB", "SQLSTATE", "ERROR"}, failures,
 		func(f deadletter.Failure) []string {
 			return []string{clean(f.DeadLetterID), cell(f.JobID), cell(f.SQLState), clean(f.Error)}
 		})

@@ -112,7 +112,7 @@ func (r *redriving) report(result *deadletter.RedriveResult) error {
 func meaningOfSkip(reason string) string {
 	switch reason {
 	case deadletter.SkipAlive:
-		return "the job is in the queue already, somebody put it back by hand"
+		return "the job is in the queue already, somebody has requeued it"
 	case deadletter.SkipLocked:
 		return "somebody holds it locked"
 	case deadletter.SkipAmbiguous:

@@ -36,7 +36,7 @@ func printApply(out io.Writer, result *reaper.ApplyResult) {
 	list(out, []string{"SKIPPED JOB", "REASON", "WHICH MEANS"}, result.Skipped, func(s reaper.Skip) []string {
 		return []string{clean(s.JobID), s.Reason, meaning(s.Reason)}
 	})
-	list(out, []string{"JOB TURNED AWAY", "SQLSTATE", "ERROR"}, result.Failures, func(f reaper.Failure) []string {
+	list(out, []string{"REJECTED JOB", "SQLSTATE", "ERROR"}, result.Failures, func(f reaper.Failure) []string {
 		return []string{clean(f.JobID), cell(f.SQLState), clean(f.Error)}
 	})
 }

@@ -87,7 +87,7 @@ func (p *progress) line(now time.Time) string {
 		line += ", " + span(int64(float64(left)/rate)+1)
 	}
 	if p.failed > 0 {
-		line += fmt.Sprintf(", %d turned away", p.failed)
+		line += fmt.Sprintf(", %d rejected", p.failed)
 	}
 	return line
 }

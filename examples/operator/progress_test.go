@@ -22,8 +22,8 @@ func TestProgressIsALineNowAndThenWhereThereIsNoTerminal(t *testing.T) {
 		require.NoError(t, p.Handle(context.WithoutCancel(t.Context()), record))
 	}
 	p.end()
-	require.Equal(t, "1000 settled, 100 a second, about 8990 left, 1m30s, 10 turned away\n"+
-		"2000 settled, 100 a second, about 7980 left, 1m20s, 20 turned away\n", out.String())
+	require.Equal(t, "1000 settled, 100 a second, about 8990 left, 1m30s, 10 rejected\n"+
+		"2000 settled, 100 a second, about 7980 left, 1m20s, 20 rejected\n", out.String())
 }
 
 // Numbers that nobody can act on would stand in the line: a rate of infinity at

@@ -22,7 +22,7 @@ type looker interface {
 	look(ctx context.Context, since time.Duration) (*sight, error)
 }
 
-// What happens to a screen beside keys and sizes.
+// What happens to a screen besides keys and sizes.
 type (
 	sawMsg struct {
 		seen *sight

@@ -16,7 +16,7 @@ func (t *tool) verifyCommand() *cobra.Command {
 		Short: "Look for what would keep a reaper from working",
 		Long: `Look at the tables, the index, the privileges and the settings, with the role
 and the connection that a reaper would use, and say what is missing and which
-SQL mends it. Warnings alone are no error.`,
+SQL removes it. Warnings alone are no error.`,
 		Args: cobra.NoArgs,
 		RunE: t.reads(func(ctx context.Context, _ []string) error { return t.verify(ctx) }),
 	}
@@ -41,7 +41,7 @@ func (t *tool) verify(ctx context.Context) error {
 		}
 	}
 	if faults > 0 {
-		return fmt.Errorf("%s to mend before a reaper works", count(faults, "problem", "problems"))
+		return fmt.Errorf("%s to solve before a reaper works", count(faults, "problem", "problems"))
 	}
 	return nil
 }

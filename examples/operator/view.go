@@ -96,7 +96,7 @@ func (v *view) lines() []string {
 	return lines
 }
 
-// fixedLines are those of a screen beside the kinds and the single jobs: title,
+// fixedLines are those of a screen besides the kinds and the single jobs: title,
 // trouble, gates, headings, totals, what is settled, dead letters, the last line.
 const fixedLines = 16
 

@@ -97,7 +97,7 @@ func (s *story) after(ctx context.Context) error {
 
 func (s *story) deadLetters(ctx context.Context) error {
 	heading(s.out, "6. The dead letters",
-		"The job whose attempts were spent, kept whole for somebody to look at.")
+		"The job whose attempts were used up, kept whole for somebody to look at.")
 	letters, err := s.queue.deadLetters(ctx)
 	if err != nil {
 		return err

@@ -86,8 +86,10 @@ func (c *queueCollector) look(ctx context.Context) ([]prometheus.Metric, error) 
 		gauge(c.stale, float64(result.StaleLeaseCount)),
 		gauge(c.oldest, float64(oldest)),
 	}
-	for _, key := range []string{gates.SubstrateEnabled, gates.ReaperEnabled, gates.DryRunOnly, gates.WindowUntil} {
-		metrics = append(metrics, gauge(c.gate, isOpen(values, key), key))
+	for _, key := range gates.Keys() {
+		if key != gates.BackoffBaseSec {
+			metrics = append(metrics, gauge(c.gate, isOpen(values, key, result.EvaluatedAt), key))
+		}
 	}
 	return metrics, nil
 }
@@ -106,8 +108,8 @@ func (c *queueCollector) settings(ctx context.Context) (values gates.Values, err
 }
 
 // isOpen is 1 for an open gate. A value that is no boolean never opens one.
-func isOpen(values gates.Values, key string) float64 {
-	if open, err := values.Gate(key); err != nil || !open {
+func isOpen(values gates.Values, key string, now time.Time) float64 {
+	if open, err := values.Gate(key, now); err != nil || !open {
 		return 0
 	}
 	return 1
