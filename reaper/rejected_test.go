@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -105,11 +106,11 @@ func claimedKinds(t *testing.T, db *pgxpool.Pool, claim sent) map[string]int {
 	rows, err := begin(t, db).Query(t.Context(), claim.sql, claim.args...)
 	require.NoError(t, err)
 	defer rows.Close()
+	claimed, err := pgx.CollectRows(rows, pgx.RowToMap)
+	require.NoError(t, err)
 	kinds := map[string]int{}
-	for rows.Next() {
-		values, err := rows.Values()
-		require.NoError(t, err)
-		kind, ok := values[3].(string)
+	for _, job := range claimed {
+		kind, ok := job["kind"].(string)
 		require.True(t, ok)
 		kinds[kind]++
 	}

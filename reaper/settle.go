@@ -51,6 +51,7 @@ func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) er
 	batch := &pgx.Batch{}
 	if !commit && !a.r.nested {
 		batch.Queue(sqlAllowSort)
+		batch.Queue(sqlAnyPlanMode)
 	}
 	a.queueReset(batch, a.rows().resetChecked, resets, func(*claimedJob, bool) {})
 	finish := a.queueMove(batch, moves)
