@@ -40,7 +40,7 @@ func (e event) line() string {
 	case e.Outcome == reaper.ResetToRetryWaiting:
 		return fmt.Sprintf("%s reaps %s, which %s left behind: try %d is due soon", e.By, job, e.Owner, e.Attempts+1)
 	case e.Outcome == reaper.MovedToDeadLetter:
-		return fmt.Sprintf("%s reaps %s, which %s left behind: its attempts are used up, a dead letter", e.By, job, e.Owner)
+		return fmt.Sprintf("%s reaps %s, which %s left behind: no attempt is left, a dead letter", e.By, job, e.Owner)
 	case e.Outcome == string(work.Retried):
 		return fmt.Sprintf("%s fails at %s: %s", e.By, job, e.Reason)
 	case e.Outcome == string(work.Buried):
