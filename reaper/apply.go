@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
@@ -186,10 +188,20 @@ func (a *attempt) finish(ctx context.Context) (*ApplyResult, error) {
 	return result, nil
 }
 
-// onApply calls the hook.
+// onApply calls the hook, with the settings that it also has where no row was
+// rejected.
 func (a *attempt) onApply(ctx context.Context, result *ApplyResult) error {
 	if a.r.cfg.OnApply == nil {
 		return nil
+	}
+	if a.mode != modeFast && !a.r.nested {
+		batch := &pgx.Batch{}
+		for _, sql := range []string{sqlAllowSort, sqlAnyPlanMode, "set local lock_timeout = " + a.r.lockTimeout} {
+			batch.Queue(sql)
+		}
+		if err := a.tx.Send(ctx, batch); err != nil {
+			return fmt.Errorf("reaper: settings of the hook: %w", err)
+		}
 	}
 	err := guarded("hook", func() error { return a.r.cfg.OnApply(ctx, a.tx.Tx, result) })
 	if err != nil {

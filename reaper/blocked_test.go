@@ -35,8 +35,22 @@ var broken = map[string]struct {
 	"the disk of the dead letters is full": {sql: `create function full_disk() returns trigger language plpgsql as
 		$$ begin raise 'no space' using errcode = '53100'; end $$;
 		create trigger full_disk before insert on job_dead_letter for each row execute function full_disk()`, sqlState: "53100"},
-	"the function is missing":  {cfg: reaper.Config{DeadLetter: deadletter.Function{}}, sqlState: "42883"},
-	"the mover is unavailable": {cfg: reaper.Config{DeadLetter: unavailable}},
+	"the function is missing":              {cfg: reaper.Config{DeadLetter: deadletter.Function{}}, sqlState: "42883"},
+	"the mover is unavailable":             {cfg: reaper.Config{DeadLetter: unavailable}},
+	"the server of the mover is starting":  {cfg: reaper.Config{DeadLetter: starting}, sqlState: "57P03"},
+	"the server of the mover is read-only": {cfg: reaper.Config{DeadLetter: guardedDisk}, sqlState: "25006"},
+}
+
+// starting and guardedDisk are movers that write to a server of their own.
+var (
+	starting    = elsewhere(&pgconn.PgError{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: "57P03", Message: "starting up"})
+	guardedDisk = elsewhere(&pgconn.PgError{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: "25006", Message: "read-only"})
+)
+
+func elsewhere(err error) deadletter.Mover {
+	return deadletter.MoverFunc(func(context.Context, pgx.Tx, deadletter.Batch) ([]deadletter.Receipt, error) {
+		return nil, fmt.Errorf("%w: %w", deadletter.ErrUnavailable, err)
+	})
 }
 
 // asRoleWith is a pool of a role that may do everything but what the breakage takes
@@ -199,6 +213,30 @@ func TestADryRunCountsTheMoves(t *testing.T) {
 
 // A wait that is long for a test, and short for a person.
 const lockTimeout = 200 * time.Millisecond
+
+// A job that is the only one of its batch waits for somebody's lock. That is no reason
+// to take the database for unreachable, and to stop the loop for a while.
+func TestALockedJobAloneIsAFailure(t *testing.T) {
+	t.Parallel()
+	for place, attempts := range map[string]int{"at the reset": 0, "at the move": 4} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			pool := openQueue(t)
+			stale(t, pool, "locked", 1, attempts, 5)
+			exec(t, pool, `create table tenant (id int primary key); insert into tenant values (1);
+				create function touch() returns trigger language plpgsql as
+					$$ begin perform 1 from tenant for key share; return new; end $$;
+				create trigger touch before update on job_queue for each row execute function touch()`)
+			holder := begin(t, pool)
+			exec(t, holder, `select from tenant for update`)
+
+			result := apply(t, newReaper(t, pool, reaper.Config{LockTimeout: lockTimeout}), 10)
+
+			require.Empty(t, result.Actions)
+			requireFailures(t, pool, result, "locked", "55P03", 1)
+		})
+	}
+}
 
 // Somebody's open transaction holds what a few jobs need. The others have nothing to
 // do with it, and no gate can be closed while the apply waits.

@@ -46,7 +46,7 @@ func faultOfState(sqlState string) loop.Fault {
 
 // allRejected finds out whether a drain settled no job at all, and some were
 // rejected for what may be no row's fault: for such a reason a trigger can reject
-// one row, but then others go through.
+// one row, but then others go through. A lock that holds up a row is the row's.
 type allRejected struct {
 	settled bool
 	failure *Failure
@@ -55,7 +55,8 @@ type allRejected struct {
 func (a *allRejected) add(result *ApplyResult) {
 	a.settled = a.settled || len(result.Actions) > 0
 	for i := range result.Failures {
-		if a.failure == nil && faultOfState(result.Failures[i].SQLState) != loop.Other {
+		state := result.Failures[i].SQLState
+		if a.failure == nil && state != pgtx.CodeLockNotAvailable && faultOfState(state) != loop.Other {
 			a.failure = &result.Failures[i]
 		}
 	}
@@ -81,8 +82,10 @@ func isUnreachable(err error) bool {
 	var hook *hookError
 	var mover *moverError
 	var source *sourceError
-	if pgtx.Code(err) == "" && (errors.As(err, &hook) || errors.As(err, &mover) || errors.As(err, &source) ||
-		errors.Is(err, errTooLong)) {
+	if errors.As(err, &mover) { // its SQLSTATE may be another server's
+		return false
+	}
+	if pgtx.Code(err) == "" && (errors.As(err, &hook) || errors.As(err, &source) || errors.Is(err, errTooLong)) {
 		return false
 	}
 	return errors.Is(err, ErrOutcomeUnknown) || pgtx.IsUnreachable(err)

@@ -48,6 +48,7 @@ func (a *attempt) groups(
 		Ends: func(err error) bool {
 			return !mayConcernRows(err) || pgtx.IsConflict(err) && a.conflicts < pgtx.MaxConflicts
 		},
+		ConcernsAll:    mayConcernAll,
 		LockTimedOut:   a.lockTimedOut,
 		TimedOutBudget: timedOutBudget,
 	}
@@ -166,12 +167,21 @@ func mayConcernRows(err error) bool {
 	if errors.As(err, &hook) {
 		return false
 	}
+	var mover *moverError
+	if errors.As(err, &mover) { // its SQLSTATE may be another server's
+		return true
+	}
 	if pgtx.Code(err) != "" {
 		return pgtx.IsServerError(err) && pgtx.Code(err) != pgtx.CodeReadOnly
 	}
 	var rejected *isolate.RejectedError[*claimedJob]
-	var mover *moverError
-	return errors.As(err, &rejected) || errors.As(err, &mover)
+	return errors.As(err, &rejected)
+}
+
+// mayConcernAll leaves out of [pgtx.MayConcernAll] a lock, which is a row's here: the
+// claim has met no lock on the table.
+func mayConcernAll(err error) bool {
+	return pgtx.MayConcernAll(err) && pgtx.Code(err) != pgtx.CodeLockNotAvailable
 }
 
 // failureOf says why a job failed.

@@ -146,7 +146,7 @@ func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, err
 		return nil, h.add(ctx, "making stale", err)
 	case err != nil:
 		return nil, err
-	case len(jobs) == 1:
+	case len(jobs) > 0:
 		return jobs[0], nil
 	case len(h.report.Problems) == 0:
 		h.report.Problems = append(h.report.Problems, Problem{
