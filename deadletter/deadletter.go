@@ -20,15 +20,16 @@ import (
 // that refuses, what it wrote is rolled back and it is called again with fewer
 // jobs, so its effects belong into tx alone. So that one job that cannot be moved
 // does not keep the others, an error costs the mover about two more calls for
-// each job to blame; an error that wraps [ErrUnavailable] is no job's fault, and
-// ends the apply at once.
+// each job to blame; an error that wraps [ErrUnavailable] is no job's fault:
+// no job is tried alone, and none of them is moved.
 type Mover interface {
 	Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error)
 }
 
 // ErrUnavailable is for a mover's errors to wrap when it can move nothing now,
-// because what it depends on is away. The apply returns the error and changes
-// nothing.
+// because what it depends on is away. The apply resets what is to be reset, and the
+// jobs that were to be moved are its failures. With nothing to reset it returns the
+// error, and changes nothing.
 var ErrUnavailable = errors.New("deadletter: mover is unavailable")
 
 // MoverFunc makes a [Mover] of a function.
