@@ -20,8 +20,12 @@ func lay(t *testing.T, pool *pgxpool.Pool, job string) []string {
 	t.Helper()
 	execute(t, pool, types, `alter table job_dead_letter alter column job type `+job+` using null`)
 	available := column(t, pool, `select name::text from pg_available_extensions`)
+	version := one[int](t, pool, `select current_setting('server_version_num')::int`)
 	var names []string
 	for name, v := range values() {
+		if v.since > version {
+			continue
+		}
 		if v.asJSONB == "-" && job == "jsonb" || v.extension != "" && !slices.Contains(available, v.extension) {
 			continue
 		}

@@ -17,6 +17,7 @@ type stored struct {
 	asJSONB   string // what comes back from a letter of the type jsonb; empty: the same
 	asText    string // what comes back from one of the type json or text; empty: the same
 	extension string // that has the type
+	since     int    // the first server_version_num that knows it; 0: each
 }
 
 const null = "NULL" // for NULL
@@ -49,7 +50,7 @@ func values() map[string]stored {
 		"numeric tiny":              {typ: "numeric", value: `1e-300`},
 		"numeric huge":              {typ: "numeric", value: `1e10000`},
 		"numeric scale":             {typ: "numeric", value: `1.10000`},
-		"numeric rounded":           {typ: "numeric(5,-2)", value: `12345`},
+		"numeric rounded":           {typ: "numeric(5,-2)", value: `12345`, since: 150000},
 		"real largest":              {typ: "real", value: `'3.4028235e38'`},
 		"real least":                {typ: "real", value: `'1e-45'`},
 		"double largest":            {typ: "double precision", value: `'1.7976931348623157e308'`},
@@ -151,7 +152,7 @@ func values() map[string]stored {
 		"daterange":                 {typ: "daterange", value: `'(,)'`},
 		"range of its own":          {typ: "span", value: `'[1e-300,Infinity)'`},
 		"range of texts":            {typ: "words", value: `'["a,\"b",)'`},
-		"multirange":                {typ: "int4multirange", value: `'{[1,2),[5,9)}'`},
+		"multirange":                {typ: "int4multirange", value: `'{[1,2),[5,9)}'`, since: 140000},
 		"ranges":                    {typ: "int4range[]", value: `array['[1,2)', 'empty']::int4range[]`},
 		"oid":                       {typ: "oid", value: `4294967295`},
 		"regclass":                  {typ: "regclass", value: `'pg_catalog.pg_class'`},

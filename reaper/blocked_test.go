@@ -214,30 +214,6 @@ func TestADryRunCountsTheMoves(t *testing.T) {
 // A wait that is long for a test, and short for a person.
 const lockTimeout = 200 * time.Millisecond
 
-// A job that is the only one of its batch waits for somebody's lock. That is no reason
-// to take the database for unreachable, and to stop the loop for a while.
-func TestALockedJobAloneIsAFailure(t *testing.T) {
-	t.Parallel()
-	for place, attempts := range map[string]int{"at the reset": 0, "at the move": 4} {
-		t.Run(place, func(t *testing.T) {
-			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "locked", 1, attempts, 5)
-			exec(t, pool, `create table tenant (id int primary key); insert into tenant values (1);
-				create function touch() returns trigger language plpgsql as
-					$$ begin perform 1 from tenant for key share; return new; end $$;
-				create trigger touch before update on job_queue for each row execute function touch()`)
-			holder := begin(t, pool)
-			exec(t, holder, `select from tenant for update`)
-
-			result := apply(t, newReaper(t, pool, reaper.Config{LockTimeout: lockTimeout}), 10)
-
-			require.Empty(t, result.Actions)
-			requireFailures(t, pool, result, "locked", "55P03", 1)
-		})
-	}
-}
-
 // Somebody's open transaction holds what a few jobs need. The others have nothing to
 // do with it, and no gate can be closed while the apply waits.
 func TestAForeignLockHoldsUpItsOwnJobsAlone(t *testing.T) {

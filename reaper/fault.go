@@ -46,7 +46,7 @@ func faultOfState(sqlState string) loop.Fault {
 
 // allRejected finds out whether a drain settled no job at all, and some were
 // rejected for what may be no row's fault: for such a reason a trigger can reject
-// one row, but then others go through. A lock that holds up a row is the row's.
+// one row, but then others go through.
 type allRejected struct {
 	settled bool
 	failure *Failure
@@ -55,8 +55,7 @@ type allRejected struct {
 func (a *allRejected) add(result *ApplyResult) {
 	a.settled = a.settled || len(result.Actions) > 0
 	for i := range result.Failures {
-		state := result.Failures[i].SQLState
-		if a.failure == nil && state != pgtx.CodeLockNotAvailable && faultOfState(state) != loop.Other {
+		if a.failure == nil && faultOfState(result.Failures[i].SQLState) != loop.Other {
 			a.failure = &result.Failures[i]
 		}
 	}

@@ -48,7 +48,6 @@ func (a *attempt) groups(
 		Ends: func(err error) bool {
 			return !mayConcernRows(err) || pgtx.IsConflict(err) && a.conflicts < pgtx.MaxConflicts
 		},
-		ConcernsAll:    mayConcernAll,
 		LockTimedOut:   a.lockTimedOut,
 		TimedOutBudget: timedOutBudget,
 	}
@@ -176,12 +175,6 @@ func mayConcernRows(err error) bool {
 	}
 	var rejected *isolate.RejectedError[*claimedJob]
 	return errors.As(err, &rejected)
-}
-
-// mayConcernAll leaves out of [pgtx.MayConcernAll] a lock, which is a row's here: the
-// claim has met no lock on the table.
-func mayConcernAll(err error) bool {
-	return pgtx.MayConcernAll(err) && pgtx.Code(err) != pgtx.CodeLockNotAvailable
 }
 
 // failureOf says why a job failed.
