@@ -46,7 +46,7 @@ func values() map[string]stored {
 		"smallint":                  {typ: "smallint", value: `-32768`},
 		"bigint":                    {typ: "bigint", value: `9223372036854775807`},
 		"numeric NaN":               {typ: "numeric", value: `'NaN'`},
-		"numeric infinity":          {typ: "numeric", value: `'-Infinity'`},
+		"numeric infinity":          {typ: "numeric", value: `'-Infinity'`, since: 140000},
 		"numeric tiny":              {typ: "numeric", value: `1e-300`},
 		"numeric huge":              {typ: "numeric", value: `1e10000`},
 		"numeric scale":             {typ: "numeric", value: `1.10000`},
