@@ -196,9 +196,8 @@ func (a *attempt) onApply(ctx context.Context, result *ApplyResult) error {
 	}
 	if a.mode != modeFast && !a.r.nested {
 		batch := &pgx.Batch{}
-		for _, sql := range []string{sqlAllowSort, sqlAnyPlanMode, "set local lock_timeout = " + a.r.lockTimeout} {
-			batch.Queue(sql)
-		}
+		queueDefaultPlans(batch)
+		batch.Queue("set local lock_timeout = " + a.r.lockTimeout)
 		if err := a.tx.Send(ctx, batch); err != nil {
 			return fmt.Errorf("reaper: settings of the hook: %w", err)
 		}

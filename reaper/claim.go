@@ -104,11 +104,12 @@ const sqlSettings = `-- reaper.settings
 select set_config('lock_timeout', $1, true), set_config('enable_sort', 'off', true), set_config('jit', 'off', true),
   set_config('plan_cache_mode', 'force_generic_plan', true), now()`
 
-// What sqlSettings says of sorts and plans ends before code of the caller's.
-const (
-	sqlAllowSort   = "set local enable_sort to default"
-	sqlAnyPlanMode = "set local plan_cache_mode to default"
-)
+// queueDefaultPlans queues the end of what sqlSettings says of sorts and plans, before
+// a hook, and before a mover where no row was rejected.
+func queueDefaultPlans(batch *pgx.Batch) {
+	batch.Queue("set local enable_sort to default")
+	batch.Queue("set local plan_cache_mode to default")
+}
 
 // queueGates queues the reading of the gates. The function it returns gives the
 // reason for a refusal once the batch was answered.

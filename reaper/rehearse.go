@@ -42,14 +42,7 @@ where q.{job_id} = coalesce(
       for update of q skip locked
     )
   )
-returning q.{job_id}::text as id,
-  {address} as address,
-  {kind}::text as kind,
-  q.{lease_owner}::text as owner,
-  q.{lease_until} as lease_until,
-  coalesce(q.{attempts}, 0)::bigint as attempts,
-  ` + atEdge + ` as at_edge,
-  ` + exhausted + ` as exhausted`
+returning ` + claimColumns
 
 // sqlTriggers reads the names of a table's triggers.
 //

@@ -50,8 +50,7 @@ func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) er
 	commit := a.commitsInBatch(moves)
 	batch := &pgx.Batch{}
 	if !commit && !a.r.nested {
-		batch.Queue(sqlAllowSort)
-		batch.Queue(sqlAnyPlanMode)
+		queueDefaultPlans(batch)
 	}
 	a.queueReset(batch, a.rows().resetChecked, resets, func(*claimedJob, bool) {})
 	finish := a.queueMove(batch, moves)

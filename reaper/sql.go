@@ -102,7 +102,7 @@ order by j.lease_until, j.key`
 //	$3 lease_until  timestamptz of the cursor, NULL to begin at the oldest
 //	$4 job id       of the key's type; NULL: after every job of that lease_until
 const sqlClaim = `-- reaper.claim
-` + claimColumns + `
+select ` + claimColumns + `
 from {queue} q
 where ` + stale + `
   and ` + keyed + `
@@ -112,9 +112,9 @@ order by q.{lease_until}, q.{job_id}
 limit $2::bigint
 for update of q skip locked`
 
-// claimColumns are what a claim reads. {address} is the row's ctid, or NULL where
+// claimColumns are what scanClaim reads. {address} is the row's ctid, or NULL where
 // rows are found by their keys alone.
-const claimColumns = `select q.{job_id}::text as id,
+const claimColumns = `q.{job_id}::text as id,
   {address} as address,
   {kind}::text as kind,
   q.{lease_owner}::text as owner,

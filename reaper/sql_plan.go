@@ -17,7 +17,7 @@ const asPlanned = `q.{lease_until} = p.lease_until
 //	$5 attempts    bigint[], as they stand
 //	$6 moves       boolean[], whether the attempts are used up
 const sqlClaimPlan = `-- reaper.claim_plan
-` + claimColumns + `
+select ` + claimColumns + `
 from unnest(
   array_cat(array(select k.{job_id} from {queue} k where false), $2),
   $3::timestamptz[], $4::text[], $5::bigint[], $6::boolean[]

@@ -3,7 +3,7 @@ package queue
 // fence is the condition on which a job is changed: that it is leased as it was
 // claimed. The owner must be new for each claim, and Claim makes it so: a redrive
 // sets the attempts to 0, so owner and attempts would repeat with the worker's
-// name. The attempts alone see a reset that left the owner as it was.
+// name. The attempts alone see a reset that left the owner unchanged.
 //
 //	$1 job id    uuid
 //	$2 owner     text
