@@ -35,7 +35,7 @@ func transact(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
 }
 
 func attempt(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
-	tx, err := pgtx.Start(ctx, db)
+	tx, err := pgtx.Start(ctx, db, pgtx.ReadCommitted)
 	if err != nil {
 		return explain("begin", err)
 	}

@@ -131,6 +131,7 @@ type attempt struct {
 	lockTimedOut bool // the attempt before it waited for a lock in vain
 
 	tx      *pgtx.Tx
+	planner plannerSettings
 	tables  tables
 	baseSec int64     // the backoff base
 	now     time.Time // the transaction's start, by the database's clock
@@ -196,7 +197,6 @@ func (a *attempt) onApply(ctx context.Context, result *ApplyResult) error {
 	}
 	if a.mode != modeFast && !a.r.nested {
 		batch := &pgx.Batch{}
-		queueDefaultPlans(batch)
 		batch.Queue("set local lock_timeout = " + a.r.lockTimeout)
 		if err := a.tx.Send(ctx, batch); err != nil {
 			return fmt.Errorf("reaper: settings of the hook: %w", err)

@@ -19,16 +19,11 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 	if a.tx, err = pgtx.Open(ctx, a.r.db); err != nil {
 		return nil, "", fmt.Errorf("reaper: begin: %w", err)
 	}
-	a.tx.Setting(func(batch *pgx.Batch) {
-		batch.Queue(sqlSettings, a.r.lockTimeout).QueryRow(func(row pgx.Row) error {
-			return row.Scan(nil, nil, nil, nil, &a.now)
-		})
-	})
+	a.tx.Setting(a.queueFirstSettings)
 	if known := a.r.tables.Load(); a.looksFirst(known) {
 		reason, err = a.look(ctx, known)
 	} else {
 		a.tables = *known
-		err = a.tx.BeginUnprepared(ctx, a.rows().claim)
 	}
 	if err != nil || reason != "" {
 		return nil, reason, err
@@ -39,7 +34,6 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 	if err := a.tx.Send(ctx, batch); err != nil {
 		return nil, "", &claimError{err}
 	}
-	a.tx.Prepared(a.rows().claim)
 	if reason, err = evaluate(ctx); err == nil && reason == "" {
 		jobs, err = read()
 	}
@@ -66,9 +60,6 @@ func (a *attempt) looksFirst(known *tables) bool {
 // is closed is told before an error of the claim. A source of the caller's own is
 // read here. It also finds out what is known of the tables, if that is not known yet.
 func (a *attempt) look(ctx context.Context, known *tables) (reason string, err error) {
-	if err := a.tx.BeginUnprepared(ctx, sqlIsPlain); err != nil {
-		return "", fmt.Errorf("reaper: begin: %w", err)
-	}
 	batch := a.firstBatch()
 	if known == nil {
 		known = &tables{}
@@ -79,7 +70,6 @@ func (a *attempt) look(ctx context.Context, known *tables) (reason string, err e
 	if err := a.tx.Send(ctx, batch); err != nil {
 		return "", fmt.Errorf("reaper: read gates: %w", err)
 	}
-	a.tx.Prepared(sqlIsPlain)
 	a.tables = *known
 	a.r.tables.Store(known)
 	if a.r.source == nil {
@@ -89,26 +79,6 @@ func (a *attempt) look(ctx context.Context, known *tables) (reason string, err e
 		reason = ReasonMaxStaleExceeded
 	}
 	return reason, err
-}
-
-// sqlSettings sets the transaction's own settings, and reads its clock. Where statistics know of few
-// stale leases, the server would sort them all to find the oldest of a million; a
-// sort that is forbidden leaves the index, which is read no further than the batch.
-// Where they know of very many, it would compile the statement each time, which
-// takes longer than to run it. A plan that is made for all parameters is made once; the
-// server would plan the claim anew each time, which takes longer than a claim that
-// finds nothing.
-//
-//	$1 lock_timeout  text, milliseconds
-const sqlSettings = `-- reaper.settings
-select set_config('lock_timeout', $1, true), set_config('enable_sort', 'off', true), set_config('jit', 'off', true),
-  set_config('plan_cache_mode', 'force_generic_plan', true), now()`
-
-// queueDefaultPlans queues the end of what sqlSettings says of sorts and plans, before
-// a hook, and before a mover where no row was rejected.
-func queueDefaultPlans(batch *pgx.Batch) {
-	batch.Queue("set local enable_sort to default")
-	batch.Queue("set local plan_cache_mode to default")
 }
 
 // queueGates queues the reading of the gates. The function it returns gives the
@@ -186,6 +156,7 @@ func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 	if a.req.plan != nil {
 		a.queuePlan(batch, scan, &jobs)
 	} else {
+		a.queueSettings(batch)
 		sql, args := a.rows().claim, []any{a.r.scope, int64(a.req.limit), a.req.after.leaseUntil, a.req.after.id}
 		if a.req.exclude != "" {
 			sql, args = a.rows().claimOthers, append(args, a.req.exclude)

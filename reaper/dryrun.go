@@ -37,10 +37,10 @@ func (r *Reaper) DryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 }
 
 // beginReadOnly begins a transaction that cannot write.
-func (r *Reaper) beginReadOnly(ctx context.Context) (pgx.Tx, error) {
+func (r *Reaper) beginReadOnly(ctx context.Context) (*pgtx.Tx, error) {
 	options := pgtx.ReadCommitted
 	options.AccessMode = pgx.ReadOnly
-	tx, err := pgtx.Begin(ctx, r.db, options)
+	tx, err := pgtx.Start(ctx, r.db, options)
 	if err != nil {
 		return nil, fmt.Errorf("reaper: begin: %w", err)
 	}
@@ -52,14 +52,12 @@ func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer pgtx.Rollback(ctx, tx)
+	defer tx.Close(ctx)
+	tx.Setting(func(batch *pgx.Batch) { batch.Queue(sqlSettings, r.lockTimeout).Query(discard) })
 
 	var rows []dryRunRow
-	batch := &pgx.Batch{}
+	batch := tx.Batch()
 	batch.Queue("set transaction read only") // a savepoint does not inherit it
-	if !r.nested {
-		batch.Queue(sqlSettings, r.lockTimeout).Query(discard)
-	}
 	r.queueDryRun(batch, limit).Query(func(found pgx.Rows) error {
 		defer found.Close()
 		if err := checkLeaseType(found); err != nil {
@@ -67,7 +65,7 @@ func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 		}
 		return pgxscan.ScanAll(&rows, found)
 	})
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+	if err := tx.Send(ctx, batch); err != nil {
 		return nil, fmt.Errorf("reaper: read stale leases: %w", err)
 	}
 	return dryRunResult(rows, limit, r.cfg.CountUpTo), nil

@@ -44,6 +44,8 @@ var planRows = map[string]int{
 	"reaper.close_moved":        planBatch,
 	"reaper.unclosed":           planBatch,
 	"reaper.settings":           0,
+	"reaper.lock_timeout":       0,
+	"reaper.planner_settings":   0,
 	"reaper.is_plain":           0,
 	"reaper.is_jsonb":           0,
 	"deadletter.insert":         planBatch,
@@ -106,7 +108,7 @@ func TestThePlansOfNoStatementAreForgotten(t *testing.T) {
 	t.Parallel()
 
 	var names []string
-	for _, file := range []string{"sql.go", "sql_plan.go", "sql_settle.go", "claim.go", "tables.go",
+	for _, file := range []string{"sql.go", "sql_plan.go", "sql_settle.go", "settings.go", "tables.go",
 		"../internal/letter/letter.go", "../deadletter/function.go", "../gates/table.go"} {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)

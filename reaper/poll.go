@@ -30,7 +30,7 @@ type pollRow struct {
 func (r *Reaper) poll(ctx context.Context, from time.Time) (row pollRow, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	tx, err := r.beginTimed(ctx, r.sql.poll)
+	tx, err := r.openTimed(ctx)
 	if err != nil {
 		return row, err
 	}
@@ -46,29 +46,16 @@ func (r *Reaper) poll(ctx context.Context, from time.Time) (row pollRow, err err
 	} else {
 		err = tx.Send(ctx, batch)
 	}
-	if err == nil {
-		tx.Prepared(r.sql.poll)
-	}
 	return row, err
 }
 
-// sqlLockTimeout bounds how long the statements of a transaction wait for a lock.
-//
-//	$1 milliseconds  text
-const sqlLockTimeout = `-- reaper.lock_timeout
-select set_config('lock_timeout', $1, true)`
-
-// beginTimed makes a transaction whose statements wait for a lock for LockTimeout at
+// openTimed makes a transaction whose statements wait for a lock for LockTimeout at
 // most.
-func (r *Reaper) beginTimed(ctx context.Context, sql string) (*pgtx.Tx, error) {
+func (r *Reaper) openTimed(ctx context.Context) (*pgtx.Tx, error) {
 	tx, err := pgtx.Open(ctx, r.db)
 	if err != nil {
 		return nil, err
 	}
-	tx.Setting(func(batch *pgx.Batch) { batch.Queue(sqlLockTimeout, r.lockTimeout).Query(discard) })
-	if err := tx.BeginUnprepared(ctx, sql); err != nil {
-		tx.Close(ctx)
-		return nil, err
-	}
+	tx.Setting(r.queueLockTimeout)
 	return tx, nil
 }

@@ -33,7 +33,7 @@ where q.{job_id} = (
 func (r *Reaper) tryWrite(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	tx, err := r.beginTimed(ctx, r.sql.tryWrite)
+	tx, err := r.openTimed(ctx)
 	if err != nil {
 		return fmt.Errorf("reaper: try to write: %w", wrapReadOnly(err))
 	}
@@ -43,6 +43,5 @@ func (r *Reaper) tryWrite(ctx context.Context) error {
 	if err := tx.Send(ctx, batch); err != nil {
 		return fmt.Errorf("reaper: try to write: %w", wrapReadOnly(err))
 	}
-	tx.Prepared(r.sql.tryWrite)
 	return nil
 }

@@ -75,7 +75,7 @@ func (r *Reaper) Rehearse(ctx context.Context) (*Report, error) {
 	}
 	defer tx.Close(ctx)
 	h := &rehearsal{r: r, tx: tx, report: &Report{Problems: []Problem{}}}
-	tx.Setting(func(batch *pgx.Batch) { batch.Queue(sqlSettings, r.lockTimeout).Query(discard) })
+	tx.Setting(r.queueLockTimeout)
 	batch := tx.Batch()
 	r.queueTables(batch, &h.tables)
 	if err := tx.Send(ctx, batch); err != nil {
@@ -128,14 +128,13 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) error {
 
 // makeStale returns a row that was made stale, or nil if there is none.
 func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, error) {
-	rows, err := a.tx.Query(ctx, h.r.sql.rehearse, h.r.scope)
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := scanClaim(rows)
+	jobs, err := h.queryStale(ctx, a)
 	switch {
-	case pgtx.IsServerError(err) && pgtx.Class(pgtx.Code(err)) == "23":
+	case rejectsMakingStale(err):
 		a.tx.Close(ctx) // the savepoint is aborted
+		if len(h.report.Problems) > 0 {
+			return nil, nil //nolint:nilnil // said already
+		}
 		return nil, h.add(ctx, "making stale", err)
 	case err != nil:
 		return nil, err
@@ -149,6 +148,20 @@ func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, err
 		})
 	}
 	return nil, nil //nolint:nilnil // no row is an answer
+}
+
+func (h *rehearsal) queryStale(ctx context.Context, a *attempt) ([]*claimedJob, error) {
+	rows, err := a.tx.Query(ctx, h.r.sql.rehearse, h.r.scope)
+	if err != nil {
+		return nil, err
+	}
+	return scanClaim(rows)
+}
+
+// rejectsMakingStale reports whether an error says of the row, or of the role, that no
+// job can be reset or moved either.
+func rejectsMakingStale(err error) bool {
+	return pgtx.IsServerError(err) && (!pgtx.MayConcernAll(err) || pgtx.Class(pgtx.Code(err)) == "42")
 }
 
 // add reports what rejected a row, if something did.

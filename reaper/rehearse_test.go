@@ -30,6 +30,10 @@ func TestRehearseReportsWhatRejectsARow(t *testing.T) {
 		"a deferred trigger": {`create function reject() returns trigger language plpgsql as $$ begin raise 'secret' using errcode = 'LR003'; end $$;
 			create constraint trigger rejecting after update on job_queue deferrable initially deferred for each row
 				when (new.state <> 'leased') execute function reject()`, reaper.Config{}, 2, []string{"LR003", "rejecting"}},
+		"a trigger of every write": {`create function reject() returns trigger language plpgsql as $$ begin raise 'secret'; end $$;
+			create trigger rejecting before update on job_queue for each row execute function reject()`, reaper.Config{}, 1, []string{"stale", "P0001", "rejecting"}},
+		"a trigger of a missing table": {`create function reject() returns trigger language plpgsql as $$ begin perform from nowhere; return new; end $$;
+			create trigger rejecting before update on job_queue for each row execute function reject()`, reaper.Config{}, 1, []string{"stale", "42P01", "rejecting"}},
 		"the dead letters are missing": {`drop table job_dead_letter`, reaper.Config{}, 1, []string{"move", "42P01"}},
 		"the mover is unavailable":     {`select 1`, reaper.Config{DeadLetter: unavailable}, 1, []string{"move", "bucket"}},
 	}

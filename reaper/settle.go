@@ -49,8 +49,8 @@ func (a *attempt) mayGoOn() bool { return a.more != nil && a.req.claims > 1 }
 func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) error {
 	commit := a.commitsInBatch(moves)
 	batch := &pgx.Batch{}
-	if !commit && !a.r.nested {
-		queueDefaultPlans(batch)
+	if !commit || a.tables.code {
+		a.queuePlannerSettings(batch)
 	}
 	a.queueReset(batch, a.rows().resetChecked, resets, func(*claimedJob, bool) {})
 	finish := a.queueMove(batch, moves)

@@ -94,7 +94,7 @@ func TestTheTurnsOfAnApply(t *testing.T) {
 		"a backlog that may be too large":   {cfg: reaper.Config{MaxStale: 10_000}, turns: 3},
 		"behind a pooler, types from Go":    {mode: pgx.QueryExecModeExec, turns: 2},
 		"behind a pooler, simple protocol":  {mode: pgx.QueryExecModeSimpleProtocol, turns: 2},
-		"behind a pooler, types asked for":  {mode: pgx.QueryExecModeDescribeExec, turns: 4},
+		"behind a pooler, types asked for":  {mode: pgx.QueryExecModeDescribeExec, turns: 6},
 		"types asked for once, then cached": {mode: pgx.QueryExecModeCacheDescribe, turns: 2},
 	}
 	for name, test := range tests {

@@ -59,6 +59,7 @@ type Tx struct {
 	over   bool
 
 	setting func(*pgx.Batch) // queues the transaction's settings; nil: queued already
+	head    int              // how many statements of the first batch are BEGIN and settings
 }
 
 // HasConn reports whether a transaction on db has a connection for itself, so that
@@ -85,12 +86,12 @@ func Open(ctx context.Context, db DB) (*Tx, error) {
 		}
 		return &Tx{conn: conn.Conn(), free: conn.Release}, nil
 	}
-	return Start(ctx, db)
+	return Start(ctx, db, ReadCommitted)
 }
 
 // Start begins a transaction in an exchange of its own.
-func Start(ctx context.Context, db DB) (*Tx, error) {
-	tx, err := Begin(ctx, db, ReadCommitted)
+func Start(ctx context.Context, db DB, options pgx.TxOptions) (*Tx, error) {
+	tx, err := Begin(ctx, db, options)
 	if err != nil {
 		return nil, err
 	}
@@ -113,41 +114,35 @@ func (t *Tx) Batch() *pgx.Batch {
 	}
 	if t.setting != nil {
 		t.setting(batch)
-		t.setting = nil
+		t.setting, t.head = nil, batch.Len()
 	}
 	return batch
 }
 
-// prepared is the key in a connection's own data of what it has prepared.
-const prepared = "leasereaper: prepared "
-
-// BeginUnprepared sends the first batch by itself, unless the connection has prepared
-// a statement before. pgx prepares statements before it sends their batch, and to
-// prepare one the server waits for a lock on its tables: then the settings must be in
-// force already. What is prepared is forgotten until Prepared is called, since pgx
-// drops statements after an error.
-func (t *Tx) BeginUnprepared(ctx context.Context, sql string) error {
-	if t.conn == nil {
-		return nil
-	}
-	data := t.conn.PgConn().CustomData()
-	known := data[prepared+sql] != nil
-	delete(data, prepared+sql)
-	if known {
-		return nil
-	}
-	return t.Send(ctx, t.Batch())
-}
-
-// Prepared notes that the connection has prepared a statement.
-func (t *Tx) Prepared(sql string) {
-	if t.conn != nil {
-		t.conn.PgConn().CustomData()[prepared+sql] = true
-	}
-}
-
 // Send sends a batch that Batch made. An empty one costs nothing.
+//
+// pgx prepares statements before it sends their batch, and to prepare one the server
+// waits for a lock on its tables. So BEGIN and the settings, lock_timeout among them,
+// are sent before by themselves, unless the connection has prepared the others already.
 func (t *Tx) Send(ctx context.Context, batch *pgx.Batch) error {
+	head, queries := t.head, batch.QueuedQueries
+	t.head = 0
+	if head > 0 && t.known().lack(queries[head:]) {
+		batch.QueuedQueries = queries[:head:head]
+		if err := t.send(ctx, batch); err != nil {
+			return err
+		}
+		queries = queries[head:]
+		batch = &pgx.Batch{QueuedQueries: queries}
+	}
+	err := t.send(ctx, batch)
+	if !t.nested {
+		t.known().keep(queries, err == nil)
+	}
+	return err
+}
+
+func (t *Tx) send(ctx context.Context, batch *pgx.Batch) error {
 	if batch.Len() == 0 {
 		return nil
 	}
