@@ -79,7 +79,8 @@ func (t Table) change(ctx context.Context, db DB, actor string, edits func(now t
 	if err != nil {
 		return err
 	}
-	tx, err := pgtx.Start(ctx, db, pgtx.ReadCommitted) // at a stricter level, who waits for the lock sees what was there before
+	// At a stricter level, who waits for the lock sees what was there before.
+	tx, err := pgtx.Start(ctx, db, pgtx.ReadCommitted)
 	if err != nil {
 		return fmt.Errorf("gates: begin: %w", err)
 	}

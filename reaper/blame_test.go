@@ -3,6 +3,7 @@ package reaper_test
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -137,6 +138,31 @@ func TestStaleJobsOfOneIDAreToldApart(t *testing.T) {
 	require.Equal(t, 1, result.DeadLetterCount)
 	require.Equal(t, []string{"dead_letter 5", "retry_waiting 1"}, one[[]string](t, pool,
 		`select array_agg(state || ' ' || attempts order by state) from job_queue where job_kind = 'twin'`))
+}
+
+// Two stale jobs share an id, and a batch claims one of them. A mover in Go is told the
+// id, and its job is closed by it. The other was not moved, and must not be lost.
+func TestAStaleJobOfTheSameIDIsNotClosedUnmoved(t *testing.T) {
+	t.Parallel()
+	for _, attempts := range []int{4, 5} { // of the other; the bumped ones of the first are 5
+		pool := openQueue(t)
+		exec(t, pool, `alter table job_queue drop constraint job_queue_pkey`)
+		stale(t, pool, "first", 1, 4, 5)
+		exec(t, pool, `insert into job_queue (job_id, job_kind, state, attempts, lease_owner, lease_until)
+			select job_id, 'second', 'leased', $1, 'worker', lease_until + interval '1 microsecond' from job_queue`, attempts)
+		var moved atomic.Int64
+		mover := deadletter.MoverFunc(func(_ context.Context, _ pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
+			receipt, err := deadletter.NewReceipt(batch.Jobs[0].ID, []byte(`{}`))
+			moved.Add(int64(len(batch.Jobs)))
+			return []deadletter.Receipt{receipt}, err
+		})
+
+		result := apply(t, newReaper(t, pool, reaper.Config{DeadLetter: mover}), 1)
+
+		require.Positive(t, moved.Load())
+		require.Equal(t, result.DeadLetterCount, states(t, pool)["dead_letter"], attempts)
+		require.Equal(t, attempts, one[int](t, pool, `select attempts from job_queue where job_kind = 'second'`))
+	}
 }
 
 // A trigger that puts the old row back makes a reset of nothing, again and again.

@@ -214,6 +214,14 @@ func TestADryRunCountsTheMoves(t *testing.T) {
 // A wait that is long for a test, and short for a person.
 const lockTimeout = 200 * time.Millisecond
 
+// tenants has the queue refer to rows of another table at each update.
+const tenants = `create table tenant (id int primary key); insert into tenant values (1), (2);
+	alter table job_queue add tenant int references tenant default 1;
+	update job_queue set tenant = 2 where job_kind = 'locked';
+	create function touch() returns trigger language plpgsql as
+		$$ begin perform 1 from tenant where id = new.tenant for key share; return new; end $$;
+	create trigger touch before update on job_queue for each row execute function touch()`
+
 // Somebody's open transaction holds what a few jobs need. The others have nothing to
 // do with it, and no gate can be closed while the apply waits.
 func TestAForeignLockHoldsUpItsOwnJobsAlone(t *testing.T) {
@@ -221,24 +229,39 @@ func TestAForeignLockHoldsUpItsOwnJobsAlone(t *testing.T) {
 
 	tests := map[string]struct {
 		prepare, hold string
-		locked        int
+		free, locked  int
 	}{
 		"a unique key that an open insert has taken": {
 			prepare: `create unique index on job_queue ((payload ->> 'slot')) where state = 'retry_waiting';
 				update job_queue set payload = jsonb_build_object('slot', job_id)`,
 			hold: `insert into job_queue (job_kind, state, payload)
 				select 'other', 'retry_waiting', payload from job_queue where job_kind = 'locked'`,
-			locked: 1,
+			free: 100, locked: 1,
+		},
+		"a unique key, and no other job": {
+			prepare: `create unique index on job_queue ((0)) where state = 'retry_waiting'`,
+			hold:    `insert into job_queue (job_kind, state) values ('other', 'retry_waiting')`,
+			locked:  1,
+		},
+		"a unique key of every job": {
+			prepare: `create unique index on job_queue ((0)) where state = 'retry_waiting'`,
+			hold:    `insert into job_queue (job_kind, state) values ('other', 'retry_waiting')`,
+			locked:  60,
+		},
+		"a parent row of the only job": {
+			prepare: tenants,
+			hold:    `select from tenant where id = 2 for update`,
+			locked:  1,
+		},
+		"a parent row of nearly every job": {
+			prepare: tenants,
+			hold:    `select from tenant where id = 2 for update`,
+			free:    2, locked: 60,
 		},
 		"a parent row, locked by its owner": {
-			prepare: `create table tenant (id int primary key); insert into tenant values (1), (2);
-				alter table job_queue add tenant int references tenant default 1;
-				update job_queue set tenant = 2 where job_kind = 'locked';
-				create function touch() returns trigger language plpgsql as
-					$$ begin perform 1 from tenant where id = new.tenant for key share; return new; end $$;
-				create trigger touch before update on job_queue for each row execute function touch()`,
-			hold:   `select from tenant where id = 2 for update`,
-			locked: 1,
+			prepare: tenants,
+			hold:    `select from tenant where id = 2 for update`,
+			free:    100, locked: 1,
 		},
 	}
 	for name, test := range tests {
@@ -249,7 +272,7 @@ func TestAForeignLockHoldsUpItsOwnJobsAlone(t *testing.T) {
 			t.Run(name+" "+place, func(t *testing.T) {
 				t.Parallel()
 				pool := openQueue(t)
-				stale(t, pool, "free", 100, attempts, 5)
+				stale(t, pool, "free", test.free, attempts, 5)
 				stale(t, pool, "locked", test.locked, attempts, 5)
 				exec(t, pool, test.prepare)
 				holder := begin(t, pool)
@@ -258,10 +281,57 @@ func TestAForeignLockHoldsUpItsOwnJobsAlone(t *testing.T) {
 				began := time.Now()
 				result := apply(t, newReaper(t, pool, reaper.Config{LockTimeout: lockTimeout}), 1000)
 
-				require.Len(t, result.Actions, 100)
+				require.Len(t, result.Actions, test.free)
 				requireFailures(t, pool, result, "locked", "55P03", test.locked)
 				require.Less(t, time.Since(began), waiting)
 			})
 		}
 	}
+}
+
+// A loop that takes the lock of a row for an outage waits for the workers each time it
+// meets that row, and every other job waits with it.
+func TestALockedRowIsNoOutage(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, `create unique index on job_queue ((0)) where state = 'retry_waiting' and job_kind = 'locked'`)
+	stale(t, pool, "locked", 1, 0, 5)
+	holder := begin(t, pool)
+	exec(t, holder, `insert into job_queue (job_kind, state) values ('locked', 'retry_waiting')`)
+	log := &logbook{}
+
+	run(t, newReaper(t, pool, reaper.Config{Logger: log.logger(), LockTimeout: 10 * time.Millisecond}), reaper.RunConfig{
+		Interval: 50 * time.Millisecond, MinInterval: time.Millisecond, Settle: 1,
+	})
+
+	require.Eventually(t, func() bool { return log.count("jobs rejected") == 1 }, waiting, tick)
+	stale(t, pool, "free", 3, 0, 5)
+	require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == 3 }, waiting, tick)
+	require.Zero(t, log.count(renewing))
+	require.Zero(t, log.count("pass failed"))
+	require.NoError(t, holder.Rollback(t.Context()))
+	require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == 4 }, waiting, tick)
+}
+
+// An index is being made on the partition that holds the leases. No worker can renew, so
+// that is no job's failure.
+func TestALockOnAPartitionIsTheApplysError(t *testing.T) {
+	t.Parallel()
+	pool := openQueue(t)
+	exec(t, pool, `alter table job_queue rename to template;
+		create table job_queue (like template including defaults) partition by list (job_kind);
+		create table locked_jobs partition of job_queue for values in ('locked');
+		create table other_jobs partition of job_queue default`)
+	stale(t, pool, "locked", 3, 0, 5)
+	r := newReaper(t, pool, reaper.Config{LockTimeout: 10 * time.Millisecond})
+	holder := begin(t, pool)
+	exec(t, holder, `lock table locked_jobs in share mode`)
+
+	_, err := r.Apply(t.Context(), actor, 10)
+
+	var pgErr *pgconn.PgError
+	require.ErrorAs(t, err, &pgErr)
+	require.Equal(t, "55P03", pgErr.Code)
+	require.NoError(t, holder.Rollback(t.Context()))
+	require.Len(t, apply(t, r, 10).Actions, 3)
 }

@@ -15,6 +15,7 @@ var errTooLong = errors.New("reaper: the apply took too long")
 func faultOf(err error) loop.Fault {
 	var source *sourceError
 	var rejected *allRejectedError
+	var blocked *blockedError
 	switch {
 	case errors.Is(err, errTooLong):
 		return loop.TimedOut
@@ -22,6 +23,8 @@ func faultOf(err error) loop.Fault {
 		return loop.Outage
 	case errors.As(err, &source):
 		return loop.Other
+	case errors.As(err, &blocked) && pgtx.Code(err) == pgtx.CodeLockNotAvailable:
+		return loop.Other // the dead letters' table is locked
 	case errors.As(err, &rejected):
 		return faultOfState(rejected.failure.SQLState)
 	case pgtx.Code(err) != "":
@@ -46,7 +49,7 @@ func faultOfState(sqlState string) loop.Fault {
 
 // allRejected finds out whether a drain settled no job at all, and some were
 // rejected for what may be no row's fault: for such a reason a trigger can reject
-// one row, but then others go through.
+// one row, but then others go through. A lock that made a job fail is one of a row.
 type allRejected struct {
 	settled bool
 	failure *Failure
@@ -55,8 +58,10 @@ type allRejected struct {
 func (a *allRejected) add(result *ApplyResult) {
 	a.settled = a.settled || len(result.Actions) > 0
 	for i := range result.Failures {
-		if a.failure == nil && faultOfState(result.Failures[i].SQLState) != loop.Other {
-			a.failure = &result.Failures[i]
+		failure := &result.Failures[i]
+		ofRow := failure.SQLState == pgtx.CodeLockNotAvailable
+		if a.failure == nil && !ofRow && faultOfState(failure.SQLState) != loop.Other {
+			a.failure = failure
 		}
 	}
 }

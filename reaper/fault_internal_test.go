@@ -44,6 +44,8 @@ func TestWhatAnErrorSaysOfTheDatabase(t *testing.T) {
 		"a hook that meets a full disk":   {&hookError{serverError("53100")}, loop.Outage},
 		"a mover that is not at home":     {&moverError{io.EOF}, loop.Other},
 		"settings in a full database":     {&sourceError{serverError("53100")}, loop.Other},
+		"a lock on the dead letters":      {&blockedError{serverError("55P03")}, loop.Other},
+		"dead letters on a full disk":     {&blockedError{serverError("53100")}, loop.Outage},
 		"every job rejected, no memory":   {&allRejectedError{Failure{SQLState: "53200"}}, loop.Outage},
 	}
 	for name, test := range tests {
@@ -67,6 +69,7 @@ func TestAllThatIsRejectedMayBeAnOutage(t *testing.T) {
 		"nothing was stale":       {nil, loop.Other},
 		"all of them":             {[]*ApplyResult{{Failures: []Failure{{SQLState: "23514"}, full}}}, loop.Outage},
 		"but others went through": {[]*ApplyResult{{Failures: []Failure{full}}, {Actions: []Action{{}}}}, loop.Other},
+		"for the locks of rows":   {[]*ApplyResult{{Failures: []Failure{{SQLState: "55P03"}}}}, loop.Other},
 		"for a row's own reason":  {[]*ApplyResult{{Failures: []Failure{{SQLState: "23514"}}}}, loop.Other},
 	}
 	for name, test := range tests {

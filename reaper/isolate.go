@@ -17,12 +17,19 @@ import (
 // rejected stand alone. When no job can be moved at all, for a reason that may be no
 // job's, the resets stay, and each job that was to be moved fails.
 func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob) error {
+	if err := a.restorePlanner(ctx); err != nil {
+		return err
+	}
 	resetter := a.groups(a.resetGroup)
+	resetter.LockProbe = a.r.sql.lockQueue
 	if err := resetter.Write(ctx, resets); err != nil || resetter.Blocked != nil {
 		return cmp.Or(err, resetter.Blocked)
 	}
 	mover := a.groups(a.moveGroup)
 	mover.Again = unbump
+	if a.r.letters != nil {
+		mover.LockProbe = a.r.sql.lockQueue + ";" + a.r.sql.lockLetters
+	}
 	mover.WritesLater = a.r.letters == nil && a.r.function == nil
 	mover.Blocks = func(err error) bool { return errors.Is(err, deadletter.ErrUnavailable) }
 	if err := mover.Write(ctx, moves); err != nil {
@@ -30,6 +37,14 @@ func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob)
 	}
 	a.blocked = cmp.Or(a.blocked, mover.Blocked)
 	return nil
+}
+
+// restorePlanner returns to the session's own settings, before the triggers of the
+// user's and a mover.
+func (a *attempt) restorePlanner(ctx context.Context) error {
+	batch := &pgx.Batch{}
+	a.queuePlannerSettings(batch)
+	return a.tx.Send(ctx, batch)
 }
 
 // timedOutBudget is how long the isolating way tries groups that the server's

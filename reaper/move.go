@@ -67,27 +67,44 @@ func (a *attempt) letterBatch(jobs []*claimedJob) deadletter.Batch {
 	return batch
 }
 
-// queueClose takes the jobs out of the queue, unless the mover did so. The set it
-// returns has the ids of those that are still in it once the batch was answered, or
-// that a trigger changed.
-func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]bool {
-	unclosed := map[string]bool{}
-	read := func(rows pgx.Rows) error {
-		var id string
-		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
-			unclosed[id] = true
+// queueClose takes the jobs out of the queue, unless the mover did so. Once the batch was
+// answered, the map it returns has the ids of jobs that are not closed as they were
+// written, and why.
+func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]error {
+	unclosed := map[string]error{}
+	open := make(map[string]int, len(jobs)) // how many claimed jobs have an id
+	for _, job := range jobs {
+		open[job.id]++
+	}
+	var id string
+	var asWritten bool
+	args := []any{a.r.scope, FinalErrorReaped, ids(jobs), bumped(jobs)}
+	batch.Queue(a.r.sql.closeMoved, args...).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&id, &asWritten}, func() error {
+			open[id]--
+			switch {
+			case !asWritten:
+				unclosed[id] = errIgnored
+			case open[id] < 0: // another job has the same id and attempts
+				unclosed[id] = errSeveral
+			}
 			return nil
 		})
 		return err
-	}
-	batch.Queue(a.r.sql.closeMoved, a.r.scope, FinalErrorReaped, ids(jobs), bumped(jobs)).Query(read)
-	batch.Queue(a.r.sql.unclosed, a.r.scope, ids(jobs)).Query(read)
+	})
+	batch.Queue(a.r.sql.unclosed, a.r.scope, ids(jobs)).Query(func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
+			unclosed[id] = errIgnored
+			return nil
+		})
+		return err
+	})
 	return unclosed
 }
 
 // keepReceipts gives each job its receipt, and rejects those that are refused or
 // still in the queue.
-func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob, unclosed map[string]bool) error {
+func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob, unclosed map[string]error) error {
 	var receipts []deadletter.Receipt
 	err := guarded("mover", func() (err error) {
 		receipts, err = read()
@@ -115,8 +132,8 @@ func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob,
 			return fmt.Errorf("%w: the document for job %q is no JSON object", ErrReceipts, job.id)
 		case job.receipt.Refused:
 			rejected[job] = &refusedError{job.receipt.Reason}
-		case unclosed[job.id]:
-			rejected[job] = errIgnored
+		case unclosed[job.id] != nil:
+			rejected[job] = unclosed[job.id]
 		}
 	}
 	return rejection(rejected)

@@ -133,6 +133,10 @@ func recordAll(t *testing.T, admin *pgxpool.Pool) []sent {
 		require.NoError(t, err)
 		_, err = r.ApplyPlan(t.Context(), actor, plan)
 		require.NoError(t, err)
+		plan, err = r.DryRun(t.Context(), 1) // for few jobs the server has other ways
+		require.NoError(t, err)
+		_, err = r.ApplyPlan(t.Context(), actor, plan)
+		require.NoError(t, err)
 		require.Len(t, apply(t, r, planBatch).Actions, planBatch)
 	}
 	recordRejections(t, admin, pool)

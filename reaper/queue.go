@@ -43,6 +43,7 @@ type States struct {
 type statements struct {
 	dryRun, dryRunUpTo, overfull, poll string
 	drift, closeMoved, unclosed        string
+	lockQueue, lockLetters             string
 	tryWrite                           string // for Run
 	rehearse                           string
 	serves, lost, leased               string // for Verify
@@ -137,20 +138,22 @@ func (t Table) render(s scope, letters pgx.Identifier) (statements, deadletter.Q
 	pairs := s.pairs(n.pairs)
 	in := strings.NewReplacer(pairs...).Replace
 	return statements{
-		dryRun:     in(sqlDryRun),
-		dryRunUpTo: in(sqlDryRunUpTo),
-		drift:      in(sqlDrift),
-		overfull:   in(sqlOverfull),
-		poll:       in(sqlPoll),
-		tryWrite:   in(sqlTryWrite),
-		rehearse:   strings.NewReplacer(append(pairs, "{address}", "null::tid")...).Replace(sqlRehearse),
-		closeMoved: in(sqlCloseMoved),
-		unclosed:   in(sqlUnclosed),
-		serves:     in(sqlServes),
-		lost:       in(sqlLost),
-		leased:     in("{state} = {leased}"),
-		byAddress:  renderRows(pairs, `q.ctid`, matchAddress),
-		byKey:      renderRows(pairs, `null::tid`, matchKey),
+		dryRun:      in(sqlDryRun),
+		dryRunUpTo:  in(sqlDryRunUpTo),
+		drift:       in(sqlDrift),
+		overfull:    in(sqlOverfull),
+		poll:        in(sqlPoll),
+		tryWrite:    in(sqlTryWrite),
+		rehearse:    strings.NewReplacer(append(pairs, "{address}", "null::tid")...).Replace(sqlRehearse),
+		closeMoved:  in(sqlCloseMoved),
+		unclosed:    in(sqlUnclosed),
+		lockQueue:   in(sqlLockQueue),
+		lockLetters: in(sqlLockLetters),
+		serves:      in(sqlServes),
+		lost:        in(sqlLost),
+		leased:      in("{state} = {leased}"),
+		byAddress:   renderRows(pairs, `q.ctid`, matchAddress),
+		byKey:       renderRows(pairs, `null::tid`, matchKey),
 	}, queue, errors.Join(append(n.faults, t.distinct()...)...)
 }
 

@@ -99,32 +99,29 @@ where {match}
 returning u.n, q.{state} = {leased} and q.{attempts} = u.attempts as as_written`
 
 // sqlCloseMoved takes jobs out of the queue that such a mover has moved, unless it
-// did so itself, and returns the ids of those that were not changed as they were
-// written. The condition keeps it from a live job of the same id, in a queue whose
-// ids are not unique. Served by the queue's key.
+// did so itself. Of each row that it changed it returns the id, and whether the row is as
+// it was written. The condition, with the attempts that were bumped, keeps it from other
+// jobs of the same id, in a queue whose ids are not unique. Served by the queue's key.
 //
 //	$1 scope
 //	$2 last error  text; the condition uses it for queues that do not store it
 //	$3 job ids     array of the key's type
 //	$4 attempts    bigint[], the bumped ones
 const sqlCloseMoved = `-- reaper.close_moved
-with closed as (
-  update {queue} q
-  set {state} = {dead_letter},
-    {lease_owner} = null,
-    {lease_until} = null{set_error}
-  from unnest(
-    array_cat(array(select k.{job_id} from {queue} k where false), $3),
-    $4::bigint[]
-  ) as u(job_id, attempts)
-  where q.{job_id} = u.job_id
-    and ` + still + `
-    and $2::text is not null
-  returning q.{job_id}::text as id, q.{state} = {dead_letter} and q.{attempts} = u.attempts as as_written
-)
-select id
-from closed
-where as_written is not true`
+update {queue} q
+set {state} = {dead_letter},
+  {lease_owner} = null,
+  {lease_until} = null{set_error}
+from unnest(
+  array_cat(array(select k.{job_id} from {queue} k where false), $3),
+  $4::bigint[]
+) as u(job_id, attempts)
+where q.{job_id} = u.job_id
+  and q.{attempts} = u.attempts
+  and ` + still + `
+  and $2::text is not null
+returning q.{job_id}::text,
+  coalesce(q.{state} = {dead_letter} and q.{attempts} = u.attempts, false) as as_written`
 
 // sqlUnclosed reads which of the moved jobs are still leased: a trigger prevented
 // the close. Served by the queue's key.
@@ -136,3 +133,17 @@ select q.{job_id}::text
 from {queue} q
 where q.{job_id} = any($2)
   and (` + still + ` or q.{state} = {leased} and q.{lease_until} is null)`
+
+// Writes of no row. They wait for the locks of their tables alone, those of partitions
+// included: the server does not know before it runs them that there is no row.
+const (
+	sqlLockQueue = `-- reaper.lock_queue
+update {queue} q
+set {state} = q.{state}
+where now() is null`
+
+	sqlLockLetters = `-- reaper.lock_letters
+insert into {letters} (job_id)
+select null
+where now() is null`
+)

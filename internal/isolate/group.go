@@ -19,6 +19,8 @@ const (
 	sqlRelease   = "release savepoint lease_reaper"
 	sqlUndo      = "rollback to savepoint lease_reaper"
 
+	sqlLeastLockTimeout = "set local lock_timeout = 1"
+
 	// sqlConstraints makes deferred constraints fail while the group can still be
 	// undone, instead of at the commit. The setting is then undone, so that they
 	// are deferred again for what comes after the group.
@@ -63,6 +65,18 @@ func (w *Writer[T]) undo(ctx context.Context, cause error) bool {
 	}
 	_, err := w.Tx.Exec(ctx, undo, pgx.QueryExecModeSimpleProtocol)
 	return err == nil
+}
+
+// probe reports whether the tables can be written to.
+func (w *Writer[T]) probe(ctx context.Context) (free bool, err error) {
+	_, cause := w.Tx.Exec(ctx, w.LockProbe, pgx.QueryExecModeSimpleProtocol)
+	if cause == nil {
+		return true, nil
+	}
+	if ctx.Err() != nil || !w.undo(ctx, cause) {
+		return false, cause
+	}
+	return pgtx.Code(cause) != pgtx.CodeLockNotAvailable, nil
 }
 
 // send writes a group in one exchange, and does what the group needs after it.

@@ -44,6 +44,11 @@ type Writer[T comparable] struct {
 	// [pgtx.MayConcernAll] unless set.
 	ConcernsAll func(err error) bool
 
+	// LockProbe is SQL that writes no row, and waits for the locks of the tables as the
+	// writes do. When none of a sample could be written because of locks, it tells those
+	// of rows from those of the tables, which concern every item. Optional: then they do.
+	LockProbe string
+
 	// TimedOutBudget bounds the time that is lost in groups which the server's
 	// statement_timeout ends. When it is used up, the batch is too large, and no
 	// item is to blame. 0: no bound.
@@ -65,6 +70,7 @@ type Writer[T comparable] struct {
 	Blocked error
 
 	wrote    bool // some item was written
+	rowLocks bool // locks of rows are in the way of those that were tried
 	dirty    bool // something was written since the savepoint
 	timedOut time.Duration
 }
@@ -118,7 +124,7 @@ func (w *Writer[T]) narrow(ctx context.Context, items []T, cause error) error {
 	case w.Blocks != nil && w.Blocks(cause):
 		w.block(items, cause)
 		return nil
-	case !w.wrote && w.concernsAll(cause):
+	case !w.wrote && !w.rowLocks && w.concernsAll(cause):
 		return w.sample(ctx, items, cause)
 	case len(items) == 1:
 		return w.alone(ctx, items, cause)
@@ -148,7 +154,7 @@ func (w *Writer[T]) reject(items []T, rejected *RejectedError[T]) []T {
 
 // sample tries some of the items alone, to find out whether items are to blame at
 // all. It goes on with the others when one can be written.
-func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) error {
+func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) (err error) {
 	for _, i := range rand.Perm(len(items))[:min(sampleSize, len(items))] {
 		alone, err := w.try(ctx, items[i:i+1])
 		if err != nil {
@@ -158,6 +164,17 @@ func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) error {
 			_, err := w.write(ctx, slices.Concat(items[:i], items[i+1:]))
 			return err
 		}
+	}
+	if pgtx.Code(cause) == pgtx.CodeLockNotAvailable && w.LockProbe != "" {
+		if w.rowLocks, err = w.probe(ctx); err != nil {
+			return err
+		}
+	}
+	if w.rowLocks {
+		if w.ShortLockTimeout != "" { // most rows are locked, and each is waited for twice
+			w.ShortLockTimeout = sqlLeastLockTimeout
+		}
+		return w.narrow(ctx, items, cause)
 	}
 	w.block(items, cause)
 	return nil
