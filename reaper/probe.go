@@ -27,6 +27,20 @@ where q.{job_id} = (
   for update of q skip locked
 )`
 
+// Writes of no row. They wait for the locks of their tables alone, those of partitions
+// included: the server does not know before it runs them that there is no row.
+const (
+	sqlLockQueue = `-- reaper.lock_queue
+update {queue} q
+set {state} = q.{state}
+where now() is null`
+
+	sqlLockLetters = `-- reaper.lock_letters
+insert into {letters} (job_id)
+select null
+where now() is null`
+)
+
 // tryWrite claims a job and writes it, as a worker that renews its lease does, and
 // rolls that back. It waits for a lock for LockTimeout at most. It does not read
 // the gates, since it changes nothing.

@@ -133,17 +133,3 @@ select q.{job_id}::text
 from {queue} q
 where q.{job_id} = any($2)
   and (` + still + ` or q.{state} = {leased} and q.{lease_until} is null)`
-
-// Writes of no row. They wait for the locks of their tables alone, those of partitions
-// included: the server does not know before it runs them that there is no row.
-const (
-	sqlLockQueue = `-- reaper.lock_queue
-update {queue} q
-set {state} = q.{state}
-where now() is null`
-
-	sqlLockLetters = `-- reaper.lock_letters
-insert into {letters} (job_id)
-select null
-where now() is null`
-)
