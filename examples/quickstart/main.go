@@ -11,15 +11,25 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+	"time"
 
-	"github.com/lease-governance/leasereaper/reaper"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
+
+// timeout bounds a connection attempt, and the clean-up.
+const timeout = 10 * time.Second
+
+var errNotAURL = errors.New("DATABASE_URL is not a PostgreSQL connection string")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -34,39 +44,47 @@ func main() {
 
 // run tells the whole story on out. An empty url means a temporary database.
 func run(ctx context.Context, out io.Writer, url string) (err error) {
-	server, err := connect(ctx, out, url)
+	if url != "" {
+		config, err := pgxpool.ParseConfig(url)
+		if err != nil {
+			return errNotAURL // the parser's own error may quote a part of the password
+		}
+		return runIn(ctx, out, "DATABASE_URL", config)
+	}
+	fmt.Fprintln(out, "DATABASE_URL is not set: making a temporary database.")
+	defer func() { err = errors.Join(err, pgtest.Shutdown()) }()
+	database, err := pgtest.Open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.close()) }()
-
-	space, err := openWorkspace(ctx, server.config)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, space.remove(ctx)) }()
-
-	fmt.Fprintln(out, "The lease reaper at work, in a schema of its own that is gone afterwards.")
-	return tell(ctx, out, space)
+	defer func() { err = errors.Join(err, database.Close()) }()
+	return runIn(ctx, out, "temporary database", database.Pool.Config())
 }
 
-// tell fills the queue and shows the steps one after the other.
-func tell(ctx context.Context, out io.Writer, space *workspace) error {
-	if err := space.fill(ctx); err != nil {
-		return err
-	}
-	r, err := reaper.New(space.pool, reaper.Config{})
+// runIn works in a schema of its own, which is the only one on the search path.
+// An error to connect has the database's name.
+func runIn(ctx context.Context, out io.Writer, name string, config *pgxpool.Config) (err error) {
+	schema := "leasereaper_quickstart_" + strings.ToLower(rand.Text()[:8])
+	config.ConnConfig.RuntimeParams["search_path"] = schema
+	config.ConnConfig.ConnectTimeout = timeout
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
 	}
-	s := &story{out: out, queue: queue{space.pool}, reaper: r}
-	steps := []func(context.Context) error{
-		s.before, s.dryRun, s.refusals, s.apply, s.after, s.deadLetters,
+	defer pool.Close()
+	if err := pool.Ping(ctx); err != nil {
+		// pgx's error has a line for each address that it tried.
+		return fmt.Errorf("%s: %s", name, strings.Join(strings.Fields(err.Error()), " "))
 	}
-	for _, step := range steps {
-		if err := step(ctx); err != nil {
-			return err
-		}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		defer cancel()
+		_, dropped := pool.Exec(ctx, `drop schema if exists `+schema+` cascade`)
+		err = errors.Join(err, dropped)
+	}()
+	if _, err := pool.Exec(ctx, `create schema `+schema); err != nil {
+		return fmt.Errorf("create schema: %w", err)
 	}
-	return nil
+	fmt.Fprintln(out, "The lease reaper at work, in a schema of its own that is gone afterwards.")
+	return tell(ctx, out, pool)
 }

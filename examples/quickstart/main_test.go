@@ -110,7 +110,7 @@ func requireStory(t *testing.T, stdout string) {
 		"queue.lease.reaper_enabled=false\n",
 		"queue.lease.reaper_dry_run_only=true\n",
 		"\n  \"reset_count\": 2,\n  \"dead_letter_count\": 1,\n",
-		"send_invoice  retry_waiting  1 of 5    -         due in ",
+		"send_invoice  retry_waiting  1 of 5    -         waits ",
 		"charge_card  5 of 5    quickstart  lease_expired_reaped_at_max_attempts\n",
 	} {
 		require.Contains(t, stdout, want)
@@ -145,7 +145,7 @@ func connString(t *testing.T, pool *pgxpool.Pool) string {
 	return parsed.String()
 }
 
-// leftBehind names the schemas that are there beside PostgreSQL's own, and the
+// leftBehind names the schemas that are there besides PostgreSQL's own, and the
 // tables in public.
 func leftBehind(t *testing.T, pool *pgxpool.Pool) []string {
 	t.Helper()

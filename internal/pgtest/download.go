@@ -3,45 +3,59 @@ package pgtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-
-	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+	"time"
 )
 
-// downloadVersion is what embedded-postgres offers as its newest.
-const downloadVersion = embeddedpostgres.V18
+// fetchTimeout bounds one download, so that one that hangs leaves time for the next.
+const fetchTimeout = 2 * time.Minute
 
-// download returns the folder of a downloaded PostgreSQL, which it fetches only
-// when the cache has none. When ctx ends first, the download goes on unheard.
-func (e Environment) download(ctx context.Context, as account) (string, error) {
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	if e.Cache == "" {
-		return "", errors.New("there is no folder to keep it in, neither XDG_CACHE_HOME nor HOME is set")
-	}
-	done := make(chan error, 1)
-	kept := filepath.Join(e.Cache, fmt.Sprintf("%s-%s-%s", downloadVersion, runtime.GOOS, runtime.GOARCH))
-	go func() { done <- e.keep(kept) }()
-	select {
-	case err := <-done:
-		if err != nil {
-			return "", err
-		}
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-	bin := filepath.Join(kept, "bin")
-	_, err := inspect(ctx, bin, as)
-	return bin, err
+var errNoCache = errors.New("there is no folder to keep it in, neither XDG_CACHE_HOME nor HOME is set")
+
+// origin is a place on the network that has PostgreSQL's programs.
+type origin struct {
+	// name is that of the folder in the cache.
+	name string
+	// bin is the folder of initdb and postgres in what is unpacked.
+	bin string
+	// fetch downloads and unpacks into a folder; work is for what it needs meanwhile.
+	fetch func(ctx context.Context, work string, into *os.Root) error
 }
 
-// keep downloads into a folder of its own and renames that, so that kept is
-// whole or not there, whoever else is at it.
-func (e Environment) keep(kept string) error {
+// download returns the programs' folder of an origin that the cache has, else of
+// the first that it can be fetched from. Otherwise it returns the reason of each.
+func (e Environment) download(ctx context.Context, as account) (string, [2]error) {
+	var reasons [2]error
+	origins := [2]origin{e.npm(), e.maven()}
+	for _, from := range origins {
+		bin := filepath.Join(e.Cache, from.name, from.bin)
+		if _, err := inspect(ctx, bin, as); err == nil {
+			return bin, reasons
+		}
+	}
+	for i, from := range origins {
+		if reasons[i] = e.keep(ctx, from); reasons[i] != nil {
+			continue
+		}
+		bin := filepath.Join(e.Cache, from.name, from.bin)
+		if _, reasons[i] = inspect(ctx, bin, as); reasons[i] == nil {
+			return bin, reasons
+		}
+	}
+	return "", reasons
+}
+
+// keep fetches what an origin has unless the cache has it. It does so in a folder
+// of its own and renames that: whatever has its name in the cache is whole.
+func (e Environment) keep(ctx context.Context, from origin) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if e.Cache == "" {
+		return errNoCache
+	}
+	kept := filepath.Join(e.Cache, from.name)
 	if _, err := os.Stat(kept); err == nil {
 		return nil
 	}
@@ -54,7 +68,7 @@ func (e Environment) keep(kept string) error {
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	unpacked := filepath.Join(work, "unpacked")
-	if err := e.unpack(work, unpacked); err != nil {
+	if err := fetchInto(ctx, from, work, unpacked); err != nil {
 		return err
 	}
 	if err := os.Rename(unpacked, kept); err != nil && !errors.Is(err, os.ErrExist) {
@@ -63,27 +77,16 @@ func (e Environment) keep(kept string) error {
 	return nil
 }
 
-// unpack has embedded-postgres download and unpack, and no more than that. The
-// library has no such call; but it clears its data folder next, which a name
-// that ends in a dot makes fail, and then it has run nothing yet.
-func (e Environment) unpack(work, unpacked string) error {
-	config := embeddedpostgres.DefaultConfig().
-		Version(downloadVersion).
-		Port(0).
-		Logger(nil).
-		CachePath(filepath.Join(work, "archive")).
-		RuntimePath(filepath.Join(work, "runtime")).
-		BinariesPath(unpacked).
-		DataPath(work + "/.")
-	if e.Repository != "" {
-		config = config.BinaryRepositoryURL(e.Repository)
+// fetchInto makes a folder, and fetches into it.
+func fetchInto(ctx context.Context, from origin, work, folder string) error {
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		return err
 	}
-	library := embeddedpostgres.NewDatabase(config)
-	stopped := library.Start()
-	removeOpenLogs()
-	runtime.KeepAlive(library)
-	if _, err := os.Stat(filepath.Join(unpacked, "bin", "postgres")); err != nil {
-		return stopped
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
 	}
-	return nil
+	return errors.Join(from.fetch(ctx, work, root), root.Close())
 }

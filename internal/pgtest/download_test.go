@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,9 +42,10 @@ func TestFindDownloadsOnceWhenNothingIsInstalled(t *testing.T) {
 func TestFindDropsADownloadThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 
-	tests := map[string]struct{ archive, sum string }{
-		"the checksum differs": {archive: jar(t), sum: strings.Repeat("0", 64)},
-		"it is no archive":     {archive: "no archive", sum: sumOf("no archive")},
+	tests := map[string]struct{ archive, sum, want string }{
+		"the checksum differs":      {jar(t), strings.Repeat("0", 64), "checksum"},
+		"it is no archive":          {"no archive", sumOf("no archive"), "zip"},
+		"there is no archive in it": {zipped(t, "README", nil), sumOf(zipped(t, "README", nil)), "no .txz"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +56,7 @@ func TestFindDropsADownloadThatIsNotWhole(t *testing.T) {
 			_, err := pgtest.Environment{Cache: cache, Repository: repository}.Find(t.Context())
 			var none *pgtest.SourceError
 			require.ErrorAs(t, err, &none)
-			require.Error(t, none.Download)
+			require.ErrorContains(t, none.Download, test.want)
 			requireEntries(t, cache, 0)
 		})
 	}
@@ -73,6 +75,17 @@ func TestFindDownloadsNothingWhenItIsGivenUp(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, requests.Load())
 	requireEntries(t, cache, 0)
+}
+
+// Another version of the library may name the field otherwise, and nobody could
+// download anything.
+func TestTheLibrarysRepositoryIsRead(t *testing.T) {
+	t.Parallel()
+
+	address, err := url.Parse(pgtest.DefaultRepository())
+	require.NoError(t, err)
+	require.Equal(t, "https", address.Scheme)
+	require.NotEmpty(t, address.Host)
 }
 
 // serve returns the address of a repository that has one archive.
@@ -96,11 +109,17 @@ func jar(t *testing.T) string {
 	t.Helper()
 	binaries, err := os.ReadFile(filepath.Join("testdata", "binaries.txz"))
 	require.NoError(t, err)
+	return zipped(t, "postgres.txz", binaries)
+}
+
+// zipped returns a zip archive of one file.
+func zipped(t *testing.T, name string, content []byte) string {
+	t.Helper()
 	var archive bytes.Buffer
 	writer := zip.NewWriter(&archive)
-	file, err := writer.Create("postgres.txz")
+	file, err := writer.Create(name)
 	require.NoError(t, err)
-	_, err = file.Write(binaries)
+	_, err = file.Write(content)
 	require.NoError(t, err)
 	require.NoError(t, writer.Close())
 	return archive.String()

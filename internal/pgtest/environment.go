@@ -36,6 +36,8 @@ func CurrentEnvironment() Environment {
 		Installs: []string{
 			"/usr/lib/postgresql/*/bin",
 			"/usr/pgsql-*/bin",
+			"/usr/lib/postgresql*/bin",
+			"/usr/libexec/postgresql*",
 			"/opt/homebrew/opt/postgresql@*/bin",
 			"/usr/local/opt/postgresql@*/bin",
 			"/Applications/Postgres.app/Contents/Versions/*/bin",

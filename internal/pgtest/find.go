@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// reachPatience bounds the first connection to a server that should run already.
-const reachPatience = 15 * time.Second
+// reachTimeout bounds the first connection to a server that should run already.
+const reachTimeout = 15 * time.Second
 
 var (
 	errUnset    = errors.New("not set")
@@ -30,7 +30,7 @@ func (e Environment) Find(ctx context.Context) (Source, error) {
 	}
 	config, err := reach(ctx, e.DatabaseURL)
 	if err != nil {
-		return Source{}, &SourceError{URL: err, Installed: errURLIsSet, Download: errURLIsSet}
+		return Source{}, &SourceError{err, errURLIsSet, errURLIsSet, errURLIsSet, adviceURL}
 	}
 	return Source{Config: config}, nil
 }
@@ -39,18 +39,18 @@ func (e Environment) Find(ctx context.Context) (Source, error) {
 func (e Environment) findBinaries(ctx context.Context, url error) (Source, error) {
 	as, err := unprivileged()
 	if err != nil {
-		return Source{}, &SourceError{URL: url, Installed: err, Download: err}
+		return Source{}, &SourceError{url, err, err, err, e.advice()}
 	}
 	bin, installed := e.installed(ctx, as)
 	if installed == nil {
 		return Source{Bin: bin}, nil
 	}
-	download := errBinIsSet
-	if e.Bin == "" {
-		bin, download = e.download(ctx, as)
+	if e.Bin != "" {
+		return Source{}, &SourceError{url, installed, errBinIsSet, errBinIsSet, adviceBin}
 	}
-	if download != nil {
-		return Source{}, &SourceError{URL: url, Installed: installed, Download: download}
+	bin, reasons := e.download(ctx, as)
+	if bin == "" {
+		return Source{}, &SourceError{url, installed, reasons[0], reasons[1], e.advice()}
 	}
 	return Source{Bin: bin}, nil
 }
@@ -58,7 +58,7 @@ func (e Environment) findBinaries(ctx context.Context, url error) (Source, error
 // reach parses a connection string and connects with it once. The parser's own
 // error is not wrapped, because it may quote a part of the password.
 func reach(ctx context.Context, url string) (*pgxpool.Config, error) {
-	ctx, cancel := context.WithTimeout(ctx, reachPatience)
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -79,25 +79,31 @@ type Source struct {
 	Bin string
 }
 
-// SourceError tells for each of the three ways to a server why it is none.
+// SourceError tells for each of the four ways to a server why it is none.
 type SourceError struct {
 	// URL is the reason of PGTEST_DATABASE_URL.
 	URL error
 	// Installed is the reason of PGTEST_BIN and the installed binaries.
 	Installed error
-	// Download is the reason of the download.
+	// Npm is the reason of the npm package.
+	Npm error
+	// Download is the reason of the Maven repository.
 	Download error
+	// Advice says what to do about it.
+	Advice string
 }
 
-// Error names the three ways.
+// Error names the four ways, and what to do.
 func (e *SourceError) Error() string {
 	return fmt.Sprintf("pgtest: no PostgreSQL to test with:"+
 		"\n1. a running server, PGTEST_DATABASE_URL: %v"+
 		"\n2. an installed initdb and postgres, PGTEST_BIN or the usual folders: %v"+
-		"\n3. a download: %v", e.URL, e.Installed, e.Download)
+		"\n3. the npm package: %v"+
+		"\n4. a download: %v"+
+		"\nWhat to do: %s", e.URL, e.Installed, e.Npm, e.Download, e.Advice)
 }
 
-// Unwrap returns the three reasons.
+// Unwrap returns the four reasons.
 func (e *SourceError) Unwrap() []error {
-	return []error{e.URL, e.Installed, e.Download}
+	return []error{e.URL, e.Installed, e.Npm, e.Download}
 }

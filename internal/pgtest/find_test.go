@@ -93,23 +93,23 @@ func TestFindNamesAllWaysWhenThereIsNone(t *testing.T) {
 	}{
 		"nothing is there": {
 			pgtest.Environment{Cache: root, Repository: nowhere},
-			[]string{"not set", "none in PATH", nowhere},
+			[]string{"not set", "none in PATH", "npm is not in PATH", nowhere},
 		},
 		"what is there is too old": {
 			pgtest.Environment{Path: []string{old}, Installs: []string{old}, Cache: root, Repository: nowhere},
-			[]string{"not set", "older than 13", nowhere},
+			[]string{"not set", "older than 13", "npm is not in PATH", nowhere},
 		},
 		"there is no place for a download": {
 			pgtest.Environment{},
-			[]string{"not set", "none in PATH", "no folder to keep it in"},
+			[]string{"not set", "none in PATH", "no folder to keep it in", "no folder to keep it in"},
 		},
 		"PGTEST_BIN does not work": {
 			pgtest.Environment{Bin: root, Installs: []string{usual}, Cache: root, Repository: nowhere},
-			[]string{"not set", root, "PGTEST_BIN is set"},
+			[]string{"not set", root, "PGTEST_BIN is set", "PGTEST_BIN is set"},
 		},
 		"PGTEST_DATABASE_URL does not work": {
 			pgtest.Environment{DatabaseURL: "postgres://127.0.0.1:1/db", Installs: []string{usual}},
-			[]string{"127.0.0.1", "PGTEST_DATABASE_URL is set", "PGTEST_DATABASE_URL is set"},
+			[]string{"127.0.0.1", "PGTEST_DATABASE_URL is set", "PGTEST_DATABASE_URL is set", "PGTEST_DATABASE_URL is set"},
 		},
 	}
 	for name, test := range tests {
@@ -121,12 +121,50 @@ func TestFindNamesAllWaysWhenThereIsNone(t *testing.T) {
 			require.ErrorAs(t, err, &none)
 			require.ErrorContains(t, none.URL, test.reasons[0])
 			require.ErrorContains(t, none.Installed, test.reasons[1])
-			require.ErrorContains(t, none.Download, test.reasons[2])
-			for _, way := range []string{"PGTEST_DATABASE_URL", "PGTEST_BIN", "download"} {
+			require.ErrorContains(t, none.Npm, test.reasons[2])
+			require.ErrorContains(t, none.Download, test.reasons[3])
+			for _, way := range []string{"PGTEST_DATABASE_URL", "PGTEST_BIN", "npm", "download"} {
 				require.ErrorContains(t, err, way)
 			}
 		})
 	}
+}
+
+// A newcomer whose machine has nothing reads four reasons, and not what to type.
+func TestFindEndsWithWhatToType(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ installer, want string }{
+		"Debian and Ubuntu":             {"apt-get", "apt-get install postgresql\n"},
+		"Fedora":                        {"dnf", "dnf install postgresql-server\n"},
+		"openSUSE":                      {"zypper", "zypper install postgresql-server\n"},
+		"Arch":                          {"pacman", "pacman -S postgresql\n"},
+		"Alpine":                        {"apk", "apk add postgresql\n"},
+		"macOS":                         {"brew", "    brew install postgresql@17\n"},
+		"one that has no known program": {"", "https://www.postgresql.org/download/\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+
+			folder := openFolder(t)
+			if test.installer != "" {
+				program(t, filepath.Join(folder, test.installer), "")
+			}
+			_, err := pgtest.Environment{Path: []string{folder}}.Find(t.Context())
+			require.ErrorContains(t, err, test.want+"or set PGTEST_DATABASE_URL")
+		})
+	}
+}
+
+// What a variable names is at fault, and nothing needs to be installed.
+func TestFindEndsWithTheVariableThatIsWrong(t *testing.T) {
+	t.Parallel()
+
+	_, err := pgtest.Environment{Bin: openFolder(t)}.Find(t.Context())
+	require.ErrorContains(t, err, "or unset PGTEST_BIN")
+	_, err = pgtest.Environment{DatabaseURL: "postgres://127.0.0.1:1/db"}.Find(t.Context())
+	require.ErrorContains(t, err, "or unset PGTEST_DATABASE_URL")
 }
 
 // The logs of a CI job are read by more people than may know the password.

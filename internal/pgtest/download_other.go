@@ -1,6 +1,0 @@
-//go:build !unix
-
-package pgtest
-
-// removeOpenLogs has nothing to remove where nothing is downloaded.
-func removeOpenLogs() {}
