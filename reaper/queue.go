@@ -45,7 +45,7 @@ type statements struct {
 	drift, closeMoved, unclosed        string
 	tryWrite                           string // for Run
 	rehearse                           string
-	serves, lost, leased               string // for Verify
+	stale                              string // for Verify
 
 	byAddress, byKey rowStatements
 }
@@ -146,9 +146,7 @@ func (t Table) render(s scope, letters pgx.Identifier) (statements, deadletter.Q
 		rehearse:   strings.NewReplacer(append(pairs, "{address}", "null::tid")...).Replace(sqlRehearse),
 		closeMoved: in(sqlCloseMoved),
 		unclosed:   in(sqlUnclosed),
-		serves:     in(sqlServes),
-		lost:       in(sqlLost),
-		leased:     in("{state} = {leased}"),
+		stale:      in(stale),
 		byAddress:  renderRows(pairs, `q.ctid`, matchAddress),
 		byKey:      renderRows(pairs, `null::tid`, matchKey),
 	}, queue, errors.Join(append(n.faults, t.distinct()...)...)
