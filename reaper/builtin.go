@@ -27,10 +27,7 @@ func builtinSource(source gates.Source) gates.Pipeliner {
 func builtinMover(mover deadletter.Mover) (letters pgx.Identifier, function deadletter.Pipeliner) {
 	switch mover := mover.(type) {
 	case deadletter.Table:
-		if len(mover.Name) == 0 {
-			return pgx.Identifier{"job_dead_letter"}, nil
-		}
-		return mover.Name, nil
+		return orName(mover.Name, "job_dead_letter"), nil
 	case deadletter.Function:
 		return nil, mover
 	}

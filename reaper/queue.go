@@ -46,7 +46,7 @@ type statements struct {
 	lockQueue, lockLetters             string
 	tryWrite                           string // for Run
 	rehearse                           string
-	serves, lost, leased               string // for Verify
+	stale                              string // for Verify
 
 	byAddress, byKey rowStatements
 }
@@ -149,9 +149,7 @@ func (t Table) render(s scope, letters pgx.Identifier) (statements, deadletter.Q
 		unclosed:    in(sqlUnclosed),
 		lockQueue:   in(sqlLockQueue),
 		lockLetters: in(sqlLockLetters),
-		serves:      in(sqlServes),
-		lost:        in(sqlLost),
-		leased:      in("{state} = {leased}"),
+		stale:       in(stale),
 		byAddress:   renderRows(pairs, `q.ctid`, matchAddress),
 		byKey:       renderRows(pairs, `null::tid`, matchKey),
 	}, queue, errors.Join(append(n.faults, t.distinct()...)...)

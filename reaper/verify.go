@@ -2,18 +2,78 @@ package reaper
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
-	"github.com/lease-governance/leasereaper/internal/catalog"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/verify"
 )
+
+// Severities of a problem.
+const (
+	SeverityError   = "error"   // an apply fails, or reaps what it should not
+	SeverityWarning = "warning" // it works, but not as well as it should
+)
+
+// Codes of problems.
+const (
+	CodeTableMissing       = "table_missing"        // a table is not there, or not on the search path
+	CodeColumnMissing      = "column_missing"       // a table lacks a column
+	CodeColumnType         = "column_type"          // a column has a type that does not serve
+	CodeColumnNullable     = "column_nullable"      // attempts or max_attempts may be NULL
+	CodeColumnRequired     = "column_required"      // a column must not be NULL, and an apply leaves it so
+	CodeColumnLength       = "column_length"        // a column is too short for what an apply writes
+	CodeColumnGenerated    = "column_generated"     // a column is generated, and an apply writes it
+	CodeCheckExcludesState = "check_excludes_state" // a CHECK rejects what an apply writes
+	CodeStateMissing       = "state_missing"        // an enum lacks a state
+	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
+	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or only once
+	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
+	CodeReplicaIdentity    = "replica_identity"     // a published table has no replica identity
+	CodePrivilegeMissing   = "privilege_missing"    // the role may not do what an apply does
+	CodeRowSecurity        = "row_security"         // policies hide rows from the role
+	CodeReadOnly           = "read_only"            // the connection's transactions are read-only
+	CodeStandby            = "standby"              // the server is a hot standby
+	CodeSettingInvalid     = "setting_invalid"      // a setting does not parse
+	CodeFunctionMissing    = "function_missing"     // the mover's function is not there
+	CodeFunctionSignature  = "function_signature"   // it takes or returns something else
+	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end
+	CodeLeaseInfinite      = "lease_infinite"       // leased jobs that end at infinity
+	CodeLeaseFar           = "lease_far"            // leased jobs that end more than a week from now
+)
+
+// Report is what Verify found, worst first. Without problems it is sound.
+type Report struct {
+	Problems []Problem `json:"problems"` // never nil
+}
+
+// Problem is one thing that keeps a reaper from working as it should.
+type Problem struct {
+	Code     string `json:"code"`     // one of the codes
+	Severity string `json:"severity"` // SeverityError or SeverityWarning
+	Object   string `json:"object"`   // what it is about, as SQL names it
+	Message  string `json:"message"`  // a sentence
+	Fix      string `json:"fix"`      // SQL that solves it; empty when no SQL does
+}
+
+// String lays the report out for people, a problem a paragraph.
+func (r Report) String() string {
+	if len(r.Problems) == 0 {
+		return "no problems\n"
+	}
+	var b strings.Builder
+	for _, p := range r.Problems {
+		fmt.Fprintf(&b, "%s %s: %s\n    %s\n", p.Severity, p.Code, p.Object, p.Message)
+		for line := range strings.Lines(p.Fix) {
+			fmt.Fprintf(&b, "    > %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	return b.String()
+}
 
 // Verify looks at everything that this Reaper will rely on, with the role and
 // the connection that it will use, and reports all problems at once: the tables
@@ -30,123 +90,56 @@ func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	defer pgtx.Rollback(ctx, tx)
-	if _, err := tx.Exec(ctx, sqlVerifySettings); err != nil {
+	found, err := verify.Problems(ctx, tx, r.verifyTarget())
+	if err != nil {
 		return nil, fmt.Errorf("reaper: verify: %w", err)
 	}
-	v := &verifier{Reaper: r, tx: tx}
-	for _, look := range []func(context.Context) error{
-		v.server, v.queueTable, v.settings, v.deadLetters,
-	} {
-		if err := look(ctx); err != nil {
-			return nil, fmt.Errorf("reaper: verify: %w", err)
+	report := &Report{Problems: make([]Problem, len(found))}
+	for i, problem := range found {
+		report.Problems[i] = Problem(problem)
+	}
+	return report, nil
+}
+
+// verifyTarget is this Reaper as package verify looks at it.
+func (r *Reaper) verifyTarget() verify.Target {
+	target := verify.Target{
+		Queue:      r.cfg.Queue.Name,
+		Columns:    verify.Columns(r.cfg.Queue.Columns),
+		States:     verify.States(r.cfg.Queue.States),
+		Stale:      r.sql.stale,
+		Scope:      r.scope,
+		LastError:  LastErrorReaped,
+		FinalError: FinalErrorReaped,
+		Gates:      fmt.Sprintf("%T", r.cfg.Gates),
+		Letters:    r.letters,
+	}
+	for _, column := range []*string{&target.Columns.JobKind, &target.Columns.LastError} {
+		if *column == None {
+			*column = ""
 		}
 	}
-	slices.SortStableFunc(v.problems, func(a, b Problem) int { return rank(a) - rank(b) })
-	return &Report{Problems: orEmpty(v.problems)}, nil
-}
-
-// sqlVerifySettings makes the transaction read-only, since a savepoint does not begin
-// as one. The server would compile the catalogs' statements, which takes a second for
-// some of them and a millisecond to run.
-const sqlVerifySettings = `-- verify.settings
-select set_config('transaction_read_only', 'on', true), set_config('jit', 'off', true)`
-
-func rank(p Problem) int {
-	if p.Severity == SeverityError {
-		return 0
+	read := r.cfg.Gates.Read
+	if table, ok := r.cfg.Gates.(gates.Table); ok {
+		target.Settings, read = orName(table.Name, "queue_config"), table.Peek
 	}
-	return 1
-}
-
-// verifier collects problems.
-type verifier struct {
-	*Reaper
-	tx          pgx.Tx
-	role        string         // quoted
-	roleLiteral string         // quoted as a literal
-	queueFound  *catalog.Table // nil when it is not there
-	problems    []Problem
-}
-
-func (v *verifier) add(p Problem) {
-	if p.Severity == "" {
-		p.Severity = SeverityError
-	}
-	v.problems = append(v.problems, p)
-}
-
-// sqlServer reads what is true of the whole connection.
-const sqlServer = `-- verify.server
-select quote_ident(current_user), quote_literal(current_user),
-  pg_is_in_recovery(),
-  current_setting('default_transaction_read_only')::boolean,
-  quote_ident(current_database())`
-
-func (v *verifier) server(ctx context.Context) error {
-	var standby, readOnly bool
-	var database string
-	if err := v.tx.QueryRow(ctx, sqlServer).Scan(&v.role, &v.roleLiteral, &standby, &readOnly, &database); err != nil {
-		return err
-	}
-	switch {
-	case standby:
-		v.add(Problem{
-			Code: CodeStandby, Object: database,
-			Message: "The server is a hot standby: dry runs work, applies do not. Connect to the primary.",
+	target.Read = func(ctx context.Context, tx pgx.Tx) (values gates.Values, err error) {
+		err = guarded("source", func() (err error) {
+			values, err = read(ctx, tx, gates.Keys())
+			return err
 		})
-	case readOnly:
-		v.add(Problem{
-			Code: CodeReadOnly, Object: v.role,
-			Message: "Transactions of this connection are read-only unless they say otherwise, so an apply fails. " +
-				"The setting may also come from the database, the server or the connection string.",
-			Fix: fmt.Sprintf("alter role %s in database %s set default_transaction_read_only = off", v.role, database),
-		})
+		return values, err
 	}
-	return nil
+	if function, ok := r.cfg.DeadLetter.(deadletter.Function); ok {
+		target.Function = orName(function.Name, "fn_job_move_to_dead_letter")
+	}
+	return target
 }
 
-// settings looks at the settings table, or asks another source.
-func (v *verifier) settings(ctx context.Context) error {
-	if table, ok := v.cfg.Gates.(gates.Table); ok {
-		return v.settingsTable(ctx, table)
+// orName returns a name, or the one that stands for an empty one.
+func orName(name pgx.Identifier, unset string) pgx.Identifier {
+	if len(name) == 0 {
+		return pgx.Identifier{unset}
 	}
-	values, err := v.read(ctx)
-	var pgErr *pgconn.PgError
-	switch {
-	case err == nil:
-		v.values(values, "")
-	case errors.As(err, &pgErr) && pgErr.Code == pgtx.CodeReadOnly: // it locks what it reads, and cannot be tried here
-	default:
-		v.add(Problem{
-			Code: CodeSettingInvalid, Object: fmt.Sprintf("%T", v.cfg.Gates),
-			Message: "The source of the settings returned an error: " + err.Error() + ".",
-		})
-	}
-	return nil
-}
-
-// read reads a source of the caller's, in a savepoint, so that its failure does not
-// keep the rest from being looked at.
-func (v *verifier) read(ctx context.Context) (values gates.Values, err error) {
-	tx, err := v.tx.Begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer pgtx.Rollback(ctx, tx)
-	err = guarded("source", func() (err error) {
-		values, err = v.cfg.Gates.Read(ctx, tx, gates.Keys())
-		return err
-	})
-	return values, err
-}
-
-// deadLetters looks at the mover, if it is one that the library knows.
-func (v *verifier) deadLetters(ctx context.Context) error {
-	switch mover := v.cfg.DeadLetter.(type) {
-	case deadletter.Table:
-		return v.deadLetterTable(ctx, mover)
-	case deadletter.Function:
-		return v.moverFunction(ctx, mover)
-	}
-	return nil
+	return name
 }

@@ -59,9 +59,11 @@ select a.attname::text as name,
     from pg_index i
     where i.indrelid = a.attrelid and i.indisprimary and a.attnum = any(i.indkey)
   ) as primary,
-  has_column_privilege(a.attrelid, a.attnum, 'select') as "select",
-  has_column_privilege(a.attrelid, a.attnum, 'insert') as insert,
-  has_column_privilege(a.attrelid, a.attnum, 'update') as update
+  array(
+    select p
+    from unnest('{select,insert,update}'::text[]) p
+    where has_column_privilege(a.attrelid, a.attnum, p)
+  ) as privileges
 from pg_attribute a
 join types d on d.attnum = a.attnum
 join pg_type b on b.oid = d.type and b.typtype <> 'd'

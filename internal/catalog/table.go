@@ -1,3 +1,8 @@
+// Package catalog reads what PostgreSQL knows of a table: its columns and their
+// types, its keys and policies, and what the current role may do with it.
+//
+// It reads the system catalogs alone, locks nothing and needs no privilege. What
+// it returns is for one moment.
 package catalog
 
 import (
@@ -8,10 +13,13 @@ import (
 
 	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // Table is what the catalogs say of a table.
 type Table struct {
+	SQL          string // the name that it was read by, quoted
 	OID          uint32
 	Schema       string
 	Kind         string // "r" a table, "p" a partitioned one, "v" a view, "f" a foreign table
@@ -24,6 +32,7 @@ type Table struct {
 	Policies     []Policy // that apply to the role
 	Checks       []Check
 	Unidentified []Unidentified
+	Indexes      []Index // also its partitions'
 }
 
 // Column is a column of a table.
@@ -36,14 +45,12 @@ type Column struct {
 	TypeSQL       string // the type's own name, quoted, with its modifier
 	Domain        bool
 	NotNull       bool
-	NotNullItself bool   // NotNull, and it is not only its domain's
-	Filled        bool   // it has a default, an identity, or is generated
-	Generated     string // "s" stored, "v" virtual, or empty
-	Identity      bool   // generated always as identity
-	Primary       bool   // part of the primary key
-	Select        bool   // the role may read it
-	Insert        bool
-	Update        bool
+	NotNullItself bool     // NotNull, and it is not only its domain's
+	Filled        bool     // it has a default, an identity, or is generated
+	Generated     string   // "s" stored, "v" virtual, or empty
+	Identity      bool     // generated always as identity
+	Primary       bool     // part of the primary key
+	Privileges    []string // of the role: any of "select", "insert", "update"
 }
 
 // Key is a unique index that is whole and valid. Its names are quoted.
@@ -59,6 +66,14 @@ type Check struct {
 	Expression string
 	Columns    []string // that it is about
 	Domain     string   // the domain that it belongs to, quoted, or empty
+}
+
+// Index is a valid B-tree index of a table or of a partition.
+type Index struct {
+	Schema, Relation string // of the table
+	Name             string // quoted
+	Columns          []string
+	Predicate        string // of a partial index, else empty
 }
 
 // Unidentified is a table whose changes are published without a replica identity.
@@ -97,9 +112,8 @@ func (t *Table) HasKey(column string) bool {
 
 // Read reads a table, or returns nil when there is none that the role can see.
 func Read(ctx context.Context, tx pgx.Tx, name pgx.Identifier) (*Table, error) {
-	schema, relation := split(name)
-	var t Table
-	err := tx.QueryRow(ctx, sqlTable, schema, relation).Scan(
+	t := Table{SQL: name.Sanitize()}
+	err := tx.QueryRow(ctx, sqlTable, pgtext.Parts(name)...).Scan(
 		&t.OID, &t.Schema, &t.Kind, &t.Usage, &t.SelectAll, &t.RowSecurity, &t.Partition)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // no table is an answer
@@ -125,16 +139,9 @@ func (t *Table) parts(ctx context.Context, tx pgx.Tx) error {
 		{sqlPolicies, &t.Policies},
 		{sqlChecks, &t.Checks},
 		{sqlUnidentified, &t.Unidentified},
+		{sqlIndexes, &t.Indexes},
 	} {
 		b.Queue(part.sql, t.OID).Query(func(rows pgx.Rows) error { return pgxscan.ScanAll(part.into, rows) })
 	}
 	return tx.SendBatch(ctx, &b).Close()
-}
-
-// split returns the schema, NULL for the search path, and the name.
-func split(name pgx.Identifier) (schema *string, relation string) {
-	if len(name) == 2 {
-		return &name[0], name[1]
-	}
-	return nil, name[0]
 }

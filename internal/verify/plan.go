@@ -1,4 +1,4 @@
-package reaper
+package verify
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 // plan is what a query plan tells of how a query gets its rows.
 type plan struct {
 	sorts bool
-	reads []pgTable
+	reads []relation
 }
 
-// pgTable is a table that a plan reads.
-type pgTable struct{ schema, name string }
+// relation is a table that a plan reads.
+type relation struct{ schema, name string }
 
 // node is a node of a plan, as EXPLAIN prints it.
 type node struct {
@@ -26,11 +26,11 @@ type node struct {
 
 // explain reads the plan of a query from its EXPLAIN.
 func (v *verifier) explain(ctx context.Context, sql string, args ...any) (*plan, error) {
+	var roots []struct{ Plan node }
 	var text []byte
-	if err := v.tx.QueryRow(ctx, sql, args...).Scan(&text); err != nil {
+	if err := v.tx.QueryRow(ctx, v.names.Replace(sql), args...).Scan(&text); err != nil {
 		return nil, err
 	}
-	var roots []struct{ Plan node }
 	if err := json.Unmarshal(text, &roots); err != nil {
 		return nil, err
 	}
@@ -43,16 +43,12 @@ func (v *verifier) explain(ctx context.Context, sql string, args ...any) (*plan,
 
 // add adds a node and those below it, without the subqueries of policies.
 func (p *plan) add(n node) {
-	switch n.Parent {
-	case "SubPlan", "InitPlan":
+	if n.Parent == "SubPlan" || n.Parent == "InitPlan" {
 		return
 	}
-	switch n.Type {
-	case "Sort", "Incremental Sort":
-		p.sorts = true
-	}
-	if table := (pgTable{n.Schema, n.Relation}); n.Relation != "" && !slices.Contains(p.reads, table) {
-		p.reads = append(p.reads, table)
+	p.sorts = p.sorts || n.Type == "Sort" || n.Type == "Incremental Sort"
+	if read := (relation{n.Schema, n.Relation}); n.Relation != "" && !slices.Contains(p.reads, read) {
+		p.reads = append(p.reads, read)
 	}
 	for _, child := range n.Plans {
 		p.add(child)

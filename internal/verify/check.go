@@ -1,13 +1,9 @@
-package reaper
+package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lease-governance/leasereaper/internal/catalog"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
@@ -17,7 +13,7 @@ import (
 // checks tries the CHECK constraints that are about columns alone of which it is
 // known what is written. The server evaluates each over the values, as an update
 // of the role's own would; no row is read.
-func (v *verifier) checks(ctx context.Context, t *catalog.Table, object string, writes []write) error {
+func (v *verifier) checks(ctx context.Context, t *catalog.Table, writes []write) error {
 	for _, check := range t.Checks {
 		for _, w := range writes {
 			row, ok := rowOf(t, check, w)
@@ -29,7 +25,7 @@ func (v *verifier) checks(ctx context.Context, t *catalog.Table, object string, 
 				return err
 			}
 			if !holds {
-				v.excluded(check, object, w)
+				v.excluded(t, check, w)
 				break
 			}
 		}
@@ -39,31 +35,22 @@ func (v *verifier) checks(ctx context.Context, t *catalog.Table, object string, 
 
 // excluded reports a CHECK that rejects a write. What it should allow is not for
 // the library to say, so the fix drops it.
-func (v *verifier) excluded(check catalog.Check, object string, w write) {
-	p := Problem{
-		Code: CodeCheckExcludesState, Severity: w.severity, Object: object,
-		Message: fmt.Sprintf("The CHECK %s rejects what a %s writes (%s): every %s fails. "+
-			"The fix drops it; make one again that allows these values.", check.Name, w.act, w.over(check), w.act),
-		Fix: fmt.Sprintf("alter table %s drop constraint %s", object, check.Name),
-	}
+func (v *verifier) excluded(t *catalog.Table, check catalog.Check, w write) {
+	object, what := t.SQL, "table"
 	if check.Domain != "" {
-		p.Object = check.Domain
-		p.Fix = fmt.Sprintf("alter domain %s drop constraint %s", check.Domain, check.Name)
+		object, what = check.Domain, "domain"
 	}
-	v.add(p)
-}
-
-// over lists what a write puts into the columns of a CHECK.
-func (w write) over(check catalog.Check) string {
-	parts := make([]string, len(check.Columns))
+	values := make([]string, len(check.Columns))
 	for i, name := range check.Columns {
-		x, _ := w.value(name)
-		parts[i] = fmt.Sprintf("%s %q", name, x.text)
-		if x.kind == null {
-			parts[i] = name + " NULL"
+		values[i] = name + " NULL"
+		if x := w.values[name]; x.kind == known {
+			values[i] = fmt.Sprintf("%s %q", name, x.text)
 		}
 	}
-	return strings.Join(parts, ", ")
+	v.add(w.severity, "check_excludes_state", object,
+		fmt.Sprintf("alter %s %s drop constraint %s", what, object, check.Name),
+		"The CHECK %s rejects what a %s writes (%s): every %[2]s fails. "+
+			"The fix drops it; make one again that allows these values.", check.Name, w.act, strings.Join(values, ", "))
 }
 
 // rowOf is a row with the written values of a CHECK's columns, as a subquery, or
@@ -71,22 +58,20 @@ func (w write) over(check catalog.Check) string {
 func rowOf(t *catalog.Table, check catalog.Check, w write) (row string, ok bool) {
 	columns := make([]string, len(check.Columns))
 	for i, name := range check.Columns {
-		x, written := w.value(name)
-		column := t.Column(name)
-		if !written || column == nil || x.kind != known && x.kind != null {
-			return "", false
-		}
-		literal := "null"
+		x, column, literal := w.values[name], t.Column(name), "null"
 		if x.kind == known {
 			var err error
 			if literal, err = pgtext.Label(x.text); err != nil {
 				return "", false
 			}
 		}
+		if column == nil || x.kind != known && x.kind != null {
+			return "", false
+		}
 		if check.Domain != "" {
 			name = "value"
 		}
-		columns[i] = fmt.Sprintf("%s::%s as %s", literal, column.Base, pgx.Identifier{name}.Sanitize())
+		columns[i] = fmt.Sprintf("%s::%s as %s", literal, column.Base, quote(name))
 	}
 	return "select " + strings.Join(columns, ", "), true
 }
@@ -94,17 +79,15 @@ func rowOf(t *catalog.Table, check catalog.Check, w write) (row string, ok bool)
 // holds evaluates a condition over rows, in a savepoint: it is a user's, and may
 // fail. A CHECK that is NULL holds, and one that cannot be evaluated so is not
 // known to fail.
-func (v *verifier) holds(ctx context.Context, condition, rows string) (bool, error) {
+func (v *verifier) holds(ctx context.Context, condition, rows string) (holds bool, err error) {
 	savepoint, err := v.tx.Begin(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer pgtx.Rollback(ctx, savepoint)
-	var holds bool
 	err = savepoint.QueryRow(ctx, "-- verify.holds\nselect coalesce(bool_and("+condition+"), true)\nfrom ("+rows+") q").
 		Scan(&holds)
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && ctx.Err() == nil {
+	if pgtx.Code(err) != "" && ctx.Err() == nil {
 		return true, nil
 	}
 	return holds, err

@@ -1,0 +1,78 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
+)
+
+// sqlFunction finds what a function that is called so returns, and whether the
+// role may call it.
+//
+//	$1 schema  text, NULL for the search path
+//	$2 name    text
+const sqlFunction = `-- verify.function
+select coalesce(bool_or(p.prorettype in ('jsonb'::regtype, 'json'::regtype)), false),
+  coalesce(bool_or(has_function_privilege(p.oid, 'execute')), false),
+  count(*) > 0
+from pg_proc p
+join pg_namespace n on n.oid = p.pronamespace
+where p.proname = $2::text
+  and case when $1::text is null then pg_function_is_visible(p.oid) else n.nspname = $1::text end`
+
+// moverFunction looks whether the function is there and can be called as the
+// mover calls it. It is not called.
+func (v *verifier) moverFunction(ctx context.Context) error {
+	if v.target.Function == nil || v.queue == nil {
+		return nil
+	}
+	var returnsJSON, mayExecute, exists bool
+	err := v.tx.QueryRow(ctx, sqlFunction, pgtext.Parts(v.target.Function)...).Scan(&returnsJSON, &mayExecute, &exists)
+	if err != nil {
+		return err
+	}
+	name, key := v.target.Function.Sanitize(), v.keyType()
+	fits, err := v.callable(ctx, name, key)
+	if err != nil {
+		return err
+	}
+	signature := fmt.Sprintf("%s(%s, text, text)", name, key)
+	stub := "create function " + signature + ` returns jsonb language sql as $$
+  select jsonb_build_object('refused', true, 'reason', 'not written yet')
+$$`
+	switch {
+	case !exists:
+		v.error("function_missing", signature, stub,
+			"The mover's function is not there. The fix makes one that refuses every job; write its body.")
+	case !fits || !returnsJSON:
+		v.error("function_signature", signature, fmt.Sprintf("drop function if exists %s;\n%s", signature, stub),
+			"The mover's function cannot be called so, or does not return jsonb. "+
+				"The fix makes one that refuses every job; write its body, and drop the other.")
+	case !mayExecute:
+		v.error("privilege_missing", signature, fmt.Sprintf("grant execute on function %s to %s", signature, v.role),
+			"The role %s lacks execute.", v.role)
+	}
+	return nil
+}
+
+// callable asks the planner whether the function takes a key and two texts, in a
+// savepoint, since its no is an error. The key is not a constant, or the planner
+// would call an immutable function to be done with it.
+func (v *verifier) callable(ctx context.Context, function, keyType string) (bool, error) {
+	savepoint, err := v.tx.Begin(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer pgtx.Rollback(ctx, savepoint)
+	_, err = savepoint.Exec(ctx, fmt.Sprintf(
+		"explain select %s(k.id, ''::text, ''::text) from (select null::%s as id offset 0) k", function, keyType))
+	switch code := pgtx.Code(err); {
+	case code == "42501": // it fits, and the role may not call it
+		return true, nil
+	case pgtx.Class(code) == "42":
+		return false, nil
+	}
+	return err == nil, err
+}

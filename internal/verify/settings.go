@@ -1,0 +1,89 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/catalog"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
+)
+
+// settings looks at the settings, in their table or in another source. A source that
+// locks what it reads cannot be tried in a read-only transaction.
+func (v *verifier) settings(ctx context.Context) error {
+	object := ""
+	if v.target.Settings != nil {
+		t, err := v.settingsTable(ctx)
+		if err != nil || t == nil || v.unreadable {
+			return err
+		}
+		object = t.SQL
+	}
+	values, err := v.read(ctx)
+	var invalid *gates.ValueError
+	switch {
+	case err == nil:
+		for _, key := range gates.Keys() {
+			if errors.As(values.Check(key), &invalid) {
+				v.invalid(invalid, object)
+			}
+		}
+	case object != "" && errors.As(err, &invalid):
+		v.invalid(invalid, object)
+	case object != "":
+		return err
+	case pgtx.Code(err) != pgtx.CodeReadOnly:
+		v.error("setting_invalid", v.target.Gates, "", "The source of the settings returned an error: %s.", err)
+	}
+	return nil
+}
+
+// settingsTable looks at the table of the settings.
+func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
+	t, err := v.table(ctx, "settings table", v.target.Settings, []need{
+		{"key", texts, "text primary key", reads},
+		{"value", words, "text", reads},
+		{"updated_at", nil, "timestamptz not null default now()", optional},
+		{"updated_by", nil, "text not null default current_user", optional},
+	})
+	if err != nil || t == nil || v.unreadable {
+		return t, err
+	}
+	mayLock := func(c catalog.Column) bool { return slices.Contains(c.Privileges, "update") }
+	if !slices.ContainsFunc(t.Columns, mayLock) { // any column's privilege will do
+		v.lacks(t, `update ("updated_at")`)
+	}
+	v.identity(t, "change of a setting", severityWarning, false)
+	err = v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]value{
+		"value": {}, "updated_at": {}, "updated_by": {kind: actorName},
+	}})
+	if err == nil && t.Stored() && !t.HasKey("key") {
+		v.error("key_missing", at(t, "key"), fmt.Sprintf(`create unique index%s on %s ("key")`, concurrently(t), t.SQL),
+			"Nothing makes the key unique, and a setting that stands there twice is an error.")
+	}
+	return t, err
+}
+
+// read reads the settings in a savepoint, so that the failure of a source of the
+// caller's does not keep the rest from being looked at.
+func (v *verifier) read(ctx context.Context) (gates.Values, error) {
+	savepoint, err := v.tx.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer pgtx.Rollback(ctx, savepoint)
+	return v.target.Read(ctx, savepoint)
+}
+
+// invalid reports a setting. Without it the default holds, which is closed.
+func (v *verifier) invalid(err *gates.ValueError, object string) {
+	fix := ""
+	if key, bad := pgtext.Label(err.Key); object != "" && bad == nil {
+		fix = fmt.Sprintf(`delete from %s where "key" = %s`, object, key)
+	}
+	v.error("setting_invalid", err.Key, fix, "The setting does not parse: %s.", err)
+}

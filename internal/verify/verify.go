@@ -1,0 +1,160 @@
+// Package verify finds what would keep a reaper from working as it should, in the
+// tables, the settings and the mover's function, and gives SQL that solves it.
+//
+// It reads the catalogs, asks the planner, and has the server evaluate conditions
+// over made-up rows. Of the queue it reads rows that an index serves alone.
+package verify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/catalog"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// Target is the set-up that is looked at. Its names are valid, and none is quoted.
+type Target struct {
+	Queue   pgx.Identifier
+	Columns Columns
+	States  States
+
+	Stale string // SQL: the row q has a stale lease
+	Scope any    // the $1 of Stale
+
+	LastError, FinalError string // what an apply writes as such
+
+	Settings pgx.Identifier                                             // nil: Gates is no table
+	Gates    string                                                     // the type of the gates' source
+	Read     func(ctx context.Context, tx pgx.Tx) (gates.Values, error) // reads Gates, and locks no table's rows
+
+	Letters  pgx.Identifier // nil: another mover
+	Function pgx.Identifier // nil: another mover
+}
+
+// Columns names the queue's columns. JobKind and LastError are empty where it has none.
+type Columns struct {
+	JobID, JobKind, State, Attempts, MaxAttempts, ScheduledAt, LeaseOwner, LeaseUntil, LastError string
+}
+
+// States names the states that a reaper knows.
+type States struct {
+	Leased, RetryWaiting, DeadLetter string
+}
+
+// Problem is one thing that is wrong, as package reaper reports it.
+type Problem struct{ Code, Severity, Object, Message, Fix string }
+
+// Severities of a problem.
+const (
+	severityError   = "error"
+	severityWarning = "warning"
+)
+
+// verifier collects problems.
+type verifier struct {
+	target      Target
+	tx          pgx.Tx
+	names       *strings.Replacer // puts the queue's names into a statement
+	role        string            // quoted
+	roleLiteral string            // quoted as a literal
+	queue       *catalog.Table    // nil when it is not there
+	unreadable  bool              // a statement would fail on the table that was looked at last
+	problems    []Problem
+}
+
+// Problems returns all problems of a set-up, worst first. It makes the transaction
+// read-only. The error says that it could not look at all.
+func Problems(ctx context.Context, tx pgx.Tx, target Target) ([]Problem, error) {
+	leased, err := pgtext.Label(target.States.Leased)
+	if err != nil {
+		return nil, err
+	}
+	v := &verifier{target: target, tx: tx, names: strings.NewReplacer(
+		"{queue}", target.Queue.Sanitize(), "{job_id}", quote(target.Columns.JobID), "{state}", quote(target.Columns.State),
+		"{lease_until}", quote(target.Columns.LeaseUntil), "{leased}", leased, "{stale}", target.Stale,
+	)}
+	for _, look := range []func(context.Context) error{
+		v.server, v.queueTable, v.settings, v.deadLetters, v.moverFunction,
+	} {
+		if err := look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(v.problems, func(a, b Problem) int { return cmp.Compare(a.Severity, b.Severity) })
+	return v.problems, nil
+}
+
+// error reports what makes an apply fail, or reap what it should not.
+func (v *verifier) error(code, object, fix, message string, args ...any) {
+	v.add(severityError, code, object, fix, message, args...)
+}
+
+// warn reports what works, but not as well as it should.
+func (v *verifier) warn(code, object, fix, message string, args ...any) {
+	v.add(severityWarning, code, object, fix, message, args...)
+}
+
+// add reports a problem. message is a format for args.
+func (v *verifier) add(severity, code, object, fix, message string, args ...any) {
+	v.problems = append(v.problems, Problem{
+		Code: code, Severity: severity, Object: object, Message: fmt.Sprintf(message, args...), Fix: fix,
+	})
+}
+
+// sqlSettings makes the transaction read-only, since a savepoint does not begin as
+// one. The server would compile the catalogs' statements, which takes a second for
+// some of them and a millisecond to run.
+const sqlSettings = `-- verify.settings
+select set_config('transaction_read_only', 'on', true), set_config('jit', 'off', true)`
+
+// sqlServer reads what is true of the whole connection.
+const sqlServer = `-- verify.server
+select quote_ident(current_user), quote_literal(current_user),
+  pg_is_in_recovery(),
+  current_setting('default_transaction_read_only')::boolean,
+  quote_ident(current_database())`
+
+func (v *verifier) server(ctx context.Context) error {
+	if _, err := v.tx.Exec(ctx, sqlSettings); err != nil {
+		return err
+	}
+	var standby, readOnly bool
+	var database string
+	if err := v.tx.QueryRow(ctx, sqlServer).Scan(&v.role, &v.roleLiteral, &standby, &readOnly, &database); err != nil {
+		return err
+	}
+	switch {
+	case standby:
+		v.error("standby", database, "",
+			"The server is a hot standby: dry runs work, applies do not. Connect to the primary.")
+	case readOnly:
+		v.error("read_only", v.role,
+			fmt.Sprintf("alter role %s in database %s set default_transaction_read_only = off", v.role, database),
+			"Transactions of this connection are read-only unless they say otherwise, so an apply fails. "+
+				"The setting may also come from the database, the server or the connection string.")
+	}
+	return nil
+}
+
+// quote quotes a column's name.
+func quote(column string) string { return pgx.Identifier{column}.Sanitize() }
+
+// at names a column of a table.
+func at(t *catalog.Table, column string) string { return t.SQL + "." + quote(column) }
+
+// alter is the statement that changes a column.
+func alter(t *catalog.Table, column, change string) string {
+	return fmt.Sprintf("alter table %s alter column %s %s", t.SQL, quote(column), change)
+}
+
+// retype is the statement that gives a column another type.
+func retype(t *catalog.Table, column, typeSQL string) string {
+	return alter(t, column, fmt.Sprintf("type %s using %s::%s", typeSQL, quote(column), typeSQL))
+}
