@@ -77,6 +77,7 @@ func (t tables) queueLook(b *pgx.Batch, jobs []*deadJob) {
 	keys := array(ids(jobs))
 	var n int
 	var dead bool
+	b.Queue(t.in(sqlHoldQueue))
 	each(b, t.in(sqlDead), keys, func() { jobs[n-1].locked++ }, &n)
 	each(b, t.in(sqlRows), keys, func() {
 		if dead {

@@ -67,10 +67,10 @@ func (l listed) letter() (Letter, error) {
 // List reads the letters that a filter lets through, oldest first, at most limit.
 // What the jobs held is not read; see [ListWithJobs].
 //
-// It is one read-only transaction, which locks nothing and runs on a hot standby.
+// It is one read-only transaction, which locks no row and runs on a hot standby.
 // The role needs SELECT on the columns that [Letter] shows. A limit below 1 is
-// [ErrLimit], a filter that cannot be [ErrFilter] or [ErrNegative], an id that is
-// not of the key's type [ErrID].
+// [ErrLimit], a filter that cannot be [ErrFilter] or [ErrNegative], a negative
+// LockTimeout [ErrNegative], an id that is not of the key's type [ErrID].
 func List(ctx context.Context, db DB, store Store, filter Filter, limit int) (*Page, error) {
 	return list(ctx, db, store, filter, limit, "null::text")
 }
@@ -83,22 +83,24 @@ func ListWithJobs(ctx context.Context, db DB, store Store, filter Filter, limit 
 }
 
 func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job string) (*Page, error) {
-	name, err := store.Table.quoted()
-	if err := errors.Join(checkDB(db), err, filter.validate(), checkLimit(limit)); err != nil {
+	letters, err := store.Table.quoted()
+	timeout, negative := store.lockTimeout()
+	if err := errors.Join(checkDB(db), err, negative, filter.validate(), checkLimit(limit)); err != nil {
 		return nil, err
 	}
 	w := &where{args: []any{int64(limit)}}
 	filter.conditions(w)
-	sql := tables{letters: name}.in(sqlList,
+	sql := tables{letters: letters}.in(sqlList,
 		"{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String())
 
 	options := pgtx.ReadCommitted
 	options.AccessMode = pgx.ReadOnly
-	tx, err := pgtx.Begin(ctx, db, options)
+	tx, err := pgtx.Start(ctx, db, options)
 	if err != nil {
 		return nil, explain("begin", err)
 	}
-	defer pgtx.Rollback(ctx, tx)
+	defer tx.Close(ctx)
+	tx.Setting(timeout.queue)
 	page := &Page{Limit: limit}
 	if err := page.read(ctx, tx, sql, w.args); err != nil {
 		return nil, filter.explain("list", err)
@@ -106,13 +108,13 @@ func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job
 	return page, nil
 }
 
-// read reads the page in one exchange.
-func (p *Page) read(ctx context.Context, tx pgx.Tx, sql string, args []any) error {
+// read reads the page.
+func (p *Page) read(ctx context.Context, tx *pgtx.Tx, sql string, args []any) error {
 	var rows []listed
-	batch := &pgx.Batch{}
+	batch := tx.Batch()
 	queueNow(batch, &p.EvaluatedAt)
 	batch.Queue(sql, args...).Query(func(found pgx.Rows) error { return pgxscan.ScanAll(&rows, found) })
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+	if err := tx.Send(ctx, batch); err != nil {
 		return err
 	}
 	p.Letters = make([]Letter, len(rows))

@@ -108,7 +108,7 @@ type purge struct {
 func (p *purge) drain(ctx context.Context, unredriven bool) error {
 	for behind, more := (place{}), true; more; more = behind != (place{}) {
 		var batch purgeBatch
-		err := transact(ctx, p.db, func(tx pgx.Tx) error {
+		err := p.transact(ctx, p.db, func(tx pgx.Tx) error {
 			batch = purgeBatch{purge: p, tx: tx, unredriven: unredriven}
 			return batch.run(ctx, behind)
 		})
@@ -151,9 +151,7 @@ func (b *purgeBatch) find(ctx context.Context, behind place) error {
 	behind.conditions(w)
 	b.filter.conditions(w)
 	batch := &pgx.Batch{}
-	if !b.nested {
-		b.lockTimeout.queue(batch)
-	}
+	batch.Queue(b.in(sqlHoldLetters))
 	batch.Queue(b.in(sqlPurge, "{and}", w.sql.String()), w.args...).Query(func(found pgx.Rows) error {
 		return pgxscan.ScanAll(&b.found, found)
 	})

@@ -74,7 +74,7 @@ func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filte
 		return nil, err
 	}
 	var result *RedriveResult
-	err = transact(ctx, db, func(tx pgx.Tx) error {
+	err = t.transact(ctx, db, func(tx pgx.Tx) error {
 		r := &redrive{tables: t, tx: tx, nested: pgtx.IsNested(db), actor: actor, filter: filter, limit: limit}
 		result = &r.result
 		return r.run(ctx)
@@ -118,9 +118,7 @@ func (r *redrive) find(ctx context.Context) error {
 	w := &where{args: []any{int64(r.limit)}}
 	r.filter.conditions(w)
 	b := &pgx.Batch{}
-	if !r.nested {
-		r.lockTimeout.queue(b)
-	}
+	b.Queue(r.in(sqlHoldLetters))
 	queueNow(b, &r.result.RedrivenAt)
 	b.Queue(r.in(sqlRedrive, "{and}", w.sql.String()), w.args...).Query(func(found pgx.Rows) error {
 		return pgxscan.ScanAll(&r.found, found)

@@ -8,6 +8,17 @@ package deadletter
 // All of these are over the letters in the order of moved_at, dead_letter_id; an
 // index on the two serves it, and one on job_id what is asked by job.
 
+// The two statements below take the lock on a whole table that the writes take, and
+// do nothing else: EXPLAIN runs no trigger. So what holds up the table, an index that
+// is being made, say, is told from what holds up a job.
+const (
+	sqlHoldLetters = `explain -- deadletter.hold_letters
+update {dead_letter} set redriven_at = null where false`
+
+	sqlHoldQueue = `explain -- deadletter.hold_queue
+update {queue} set {state} = {dead} where false`
+)
+
 // sqlList reads a page of letters, oldest first. It locks nothing. A moved_at or
 // redriven_at that RFC 3339 has no form for is shown as the nearest that it has.
 //

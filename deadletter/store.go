@@ -28,11 +28,12 @@ type Store struct {
 	Table Table
 	Queue Queue
 
-	// LockTimeout is how long a statement of [Redrive] or [Purge] waits for a
-	// lock that someone else holds: the row that a foreign key refers to, a unique
-	// key of an open transaction, a table under DDL. It is the server's
+	// LockTimeout is how long a statement of [List], [Redrive] or [Purge] waits
+	// for a lock that someone else holds: the row that a foreign key refers to, a
+	// unique key of an open transaction, a table under DDL. It is the server's
 	// lock_timeout, in whole milliseconds, rounded up. A letter whose job waits
-	// longer is a [Failure] with the SQLSTATE 55P03, and the others are settled.
+	// longer is a [Failure] with the SQLSTATE 55P03, and the others are settled. A
+	// table that is locked for longer is the call's error, with the same SQLSTATE.
 	// Once a statement of a transaction has waited for so long, each further one
 	// of that transaction waits for a hundredth of it, so that many locked rows
 	// are found soon. Too low, and jobs fail that would have had to wait for a
@@ -51,8 +52,6 @@ type Store struct {
 	Spread time.Duration
 }
 
-const defaultLockTimeout = time.Second
-
 // tables is a store with every name in it.
 type tables struct {
 	letters string
@@ -65,11 +64,15 @@ type tables struct {
 func (s Store) tables() (tables, error) {
 	letters, err := s.Table.quoted()
 	queue, lacking := s.Queue.resolve()
+	timeout, negative := s.lockTimeout()
+	return tables{letters, queue, timeout, s.Spread}, errors.Join(err, lacking, negative, checkAge("Spread", s.Spread))
+}
+
+func (s Store) lockTimeout() (lockTimeout, error) {
 	if s.LockTimeout == 0 {
-		s.LockTimeout = defaultLockTimeout
+		return lockTimeout(time.Second), nil
 	}
-	return tables{letters, queue, lockTimeout(s.LockTimeout), s.Spread},
-		errors.Join(err, lacking, checkAge("LockTimeout", s.LockTimeout), checkAge("Spread", s.Spread))
+	return lockTimeout(s.LockTimeout), checkAge("LockTimeout", s.LockTimeout)
 }
 
 // resolve returns the reference schema's names for a zero queue, and an error

@@ -25,21 +25,28 @@ var (
 // transact runs work in a transaction and commits it. After a conflict it begins
 // again, unless the transaction is the caller's; so work starts from nothing each
 // time.
-func transact(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
+func (t tables) transact(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
 	for n := 0; ; n++ {
-		err := attempt(ctx, db, work)
+		err := t.attempt(ctx, db, work)
 		if n == pgtx.MaxConflicts || pgtx.IsNested(db) || ctx.Err() != nil || !pgtx.IsConflict(err) {
 			return err
 		}
 	}
 }
 
-func attempt(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
-	tx, err := pgtx.Start(ctx, db, pgtx.ReadCommitted)
+// attempt sends BEGIN and the bound of the waits for locks before all else: pgx
+// prepares a statement before it sends it, and to prepare one the server waits for a
+// lock on its tables.
+func (t tables) attempt(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
+	tx, err := pgtx.Open(ctx, db)
 	if err != nil {
 		return explain("begin", err)
 	}
 	defer tx.Close(ctx)
+	tx.Setting(t.lockTimeout.queue)
+	if err := tx.Send(ctx, tx.Batch()); err != nil {
+		return explain("begin", err)
+	}
 	if err := work(tx.Tx); err != nil {
 		return err
 	}

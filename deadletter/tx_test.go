@@ -54,13 +54,15 @@ func TestARedriveThatBreaksOffLeavesNoTrace(t *testing.T) {
 		at   int // before this exchange of batches
 		kill bool
 	}{
-		"ended before it looks":    {at: 1},
-		"ended before it locks":    {at: 2},
-		"ended before it writes":   {at: 3},
-		"killed before it looks":   {at: 1, kill: true},
-		"killed before it writes":  {at: 3, kill: true},
-		"ended before the commit":  {at: 4},
-		"killed before the commit": {at: 4, kill: true},
+		"ended before its settings":  {at: 1},
+		"ended before it looks":      {at: 2},
+		"ended before it locks":      {at: 3},
+		"ended before it writes":     {at: 4},
+		"killed before its settings": {at: 1, kill: true},
+		"killed before it looks":     {at: 2, kill: true},
+		"killed before it writes":    {at: 4, kill: true},
+		"ended before the commit":    {at: 5},
+		"killed before the commit":   {at: 5, kill: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +93,7 @@ func TestARedriveThatBreaksOffLeavesNoTrace(t *testing.T) {
 						}
 					},
 					commit: func() error {
-						if test.at == 4 {
+						if test.at == 5 {
 							strike(tx)
 						}
 						return tx.Commit(ctx)

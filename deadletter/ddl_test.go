@@ -1,0 +1,133 @@
+package deadletter_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+)
+
+// wrapped is a service's own type around its pool.
+type wrapped struct{ *pgxpool.Pool }
+
+// newConnections returns databases that have sent nothing yet, of each kind and in
+// each way in which pgx can run a query.
+func newConnections(t *testing.T, pool *pgxpool.Pool) map[string]deadletter.DB {
+	t.Helper()
+	dbs := map[string]deadletter.DB{}
+	for mode, pool := range inEveryMode(t, pool) {
+		conn, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+		dbs[fmt.Sprint("a connection, ", mode)] = conn
+		dbs[fmt.Sprint("a pool, ", mode)] = pool
+		dbs[fmt.Sprint("a type around a pool, ", mode)] = wrapped{pgtest.Connect(t, pool, func(*pgxpool.Config) {})}
+	}
+	return dbs
+}
+
+// calls are the calls that meet the tables first.
+var calls = map[string]func(ctx context.Context, db deadletter.DB, store deadletter.Store) error{
+	"list": func(ctx context.Context, db deadletter.DB, store deadletter.Store) error {
+		_, err := deadletter.List(ctx, db, store, deadletter.Filter{}, 10)
+		return err
+	},
+	"redrive": func(ctx context.Context, db deadletter.DB, store deadletter.Store) error {
+		_, err := deadletter.Redrive(ctx, db, store, operator, deadletter.Filter{}, 10)
+		return err
+	},
+	"purge": func(ctx context.Context, db deadletter.DB, store deadletter.Store) error {
+		_, err := deadletter.Purge(ctx, db, store, 0, deadletter.PurgeConfig{})
+		return err
+	},
+	"purge all": func(ctx context.Context, db deadletter.DB, store deadletter.Store) error {
+		_, err := deadletter.Purge(ctx, db, store, 0, deadletter.PurgeConfig{Unredriven: true})
+		return err
+	},
+}
+
+// A migration holds a table for minutes. The server waits for the table already
+// where a statement is prepared, so that a connection that has prepared nothing yet
+// would wait as long as the migration lasts. Nor is it any job's fault.
+func TestATableUnderDDLIsTheErrorOfTheCall(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ before, locking, call string }{
+		"list, the letters":                {"", "job_dead_letter in access exclusive mode", "list"},
+		"redrive, the letters":             {"", "job_dead_letter in access exclusive mode", "redrive"},
+		"redrive, the queue":               {"", "job_queue in access exclusive mode", "redrive"},
+		"redrive, an index is made":        {"", "job_queue in share mode", "redrive"},
+		"redrive, of the letters":          {"", "job_dead_letter in share mode", "redrive"},
+		"rebuild, an index is made":        {"delete from job_queue", "job_queue in share mode", "redrive"},
+		"purge, the letters":               {"", "job_dead_letter in access exclusive mode", "purge"},
+		"purge of redriven ones":           {"update job_dead_letter set redriven_at = moved_at", "job_dead_letter in share mode", "purge"},
+		"purge of all, the letters":        {"", "job_dead_letter in access exclusive mode", "purge all"},
+		"purge of all, the queue":          {"", "job_queue in access exclusive mode", "purge all"},
+		"purge of all, an index is made":   {"", "job_queue in share mode", "purge all"},
+		"purge of all, one of the letters": {"", "job_dead_letter in share mode", "purge all"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, _ := openLetters(t, "a", "b")
+			execute(t, pool, test.before)
+			migration := begin(t, pool)
+			execute(t, migration, `lock table `+test.locking)
+
+			store := deadletter.Store{LockTimeout: 20 * time.Millisecond}
+			dbs := newConnections(t, pool)
+			for _, state := range []string{"new", "known"} {
+				for with, db := range dbs {
+					requireLockTimeout(t, state+", "+with, func(ctx context.Context) error { return calls[test.call](ctx, db, store) })
+				}
+			}
+			require.NoError(t, migration.Rollback(t.Context()))
+			for with, db := range dbs {
+				require.NoError(t, calls[test.call](t.Context(), db, store), with)
+			}
+		})
+	}
+}
+
+// Two stores share a pool. What a connection has prepared for the first is not what
+// the second needs.
+func TestASecondStoreWaitsForTheLockTimeoutAtMost(t *testing.T) {
+	t.Parallel()
+	admin, _ := openLetters(t, "a", "b")
+	execute(t, admin, `create table other_letters (like job_dead_letter including all);
+insert into other_letters select * from job_dead_letter`)
+	pool := pgtest.Connect(t, admin, func(config *pgxpool.Config) { config.MaxConns = 1 })
+	redriveAll(t, pool, deadletter.Filter{})
+	list(t, pool, deadletter.Filter{}, 10)
+	purged, err := deadletter.Purge(t.Context(), pool, deadletter.Store{}, 0, deadletter.PurgeConfig{Unredriven: true})
+	require.NoError(t, err)
+	require.Equal(t, 2, purged.RedrivenCount)
+	second := deadletter.Store{
+		LockTimeout: 20 * time.Millisecond, Table: deadletter.Table{Name: pgx.Identifier{"other_letters"}},
+	}
+	migration := begin(t, admin)
+	execute(t, migration, `lock table other_letters in access exclusive mode`)
+
+	for name, call := range calls {
+		requireLockTimeout(t, name, func(ctx context.Context) error { return call(ctx, pool, second) })
+	}
+}
+
+// requireLockTimeout requires that a call gives up for a lock, long before its
+// context ends.
+func requireLockTimeout(t *testing.T, what string, call func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	err := call(ctx)
+	var pgErr *pgconn.PgError
+	require.ErrorAs(t, err, &pgErr, what)
+	require.Equal(t, "55P03", pgErr.Code, what)
+}
