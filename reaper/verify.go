@@ -105,8 +105,8 @@ func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 func (r *Reaper) verifyTarget() verify.Target {
 	target := verify.Target{
 		Queue:      r.cfg.Queue.Name,
-		Columns:    verify.Columns(r.cfg.Queue.Columns),
-		States:     verify.States(r.cfg.Queue.States),
+		Columns:    r.cfg.Queue.Columns,
+		States:     r.cfg.Queue.States,
 		Stale:      r.sql.stale,
 		Scope:      r.scope,
 		LastError:  LastErrorReaped,

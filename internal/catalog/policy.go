@@ -58,13 +58,15 @@ func (t *Table) HidesRows(privileges []string, role string) (hides bool, by *Pol
 	if !t.RowSecurity {
 		return false, nil
 	}
+	passed := map[string]bool{}
 	for i, p := range t.Policies {
-		stops := func(privilege string) bool { return !p.passes(privilege, role) }
-		if !p.Permissive && slices.ContainsFunc(privileges, stops) {
-			return true, &t.Policies[i]
+		for _, privilege := range privileges {
+			passes := p.passes(privilege, role)
+			if !p.Permissive && !passes {
+				return true, &t.Policies[i]
+			}
+			passed[privilege] = passed[privilege] || p.Permissive && passes
 		}
 	}
-	return slices.ContainsFunc(privileges, func(privilege string) bool {
-		return !slices.ContainsFunc(t.Policies, func(p Policy) bool { return p.Permissive && p.passes(privilege, role) })
-	}), nil
+	return slices.ContainsFunc(privileges, func(privilege string) bool { return !passed[privilege] }), nil
 }

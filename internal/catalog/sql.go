@@ -9,16 +9,20 @@ select c.oid, n.nspname::text, c.relkind::text,
   has_schema_privilege(n.oid, 'usage'),
   has_table_privilege(c.oid, 'select'),
   row_security_active(c.oid),
-  coalesce((
-    select array_agg(a.attname::text)
+  array(
+    select a.attname::text
     from pg_partitioned_table p, unnest(p.partattrs) k join pg_attribute a on a.attnum = k
     where p.partrelid = c.oid and a.attrelid = c.oid
-  ), '{}')
+  )
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 where c.relname = $2::text
   and c.relkind in ('r', 'p', 'v', 'f')
   and case when $1::text is null then pg_table_is_visible(c.oid) else n.nspname = $1::text end`
+
+// The statements below have one parameter.
+//
+//	$1 table  oid
 
 // types are the columns of a table and, for those of a domain, the type below it
 // with its modifier, and so on down to a type that is no domain.
@@ -34,21 +38,14 @@ const types = `recursive types as (
 )`
 
 // sqlColumns reads the columns of a table.
-//
-//	$1 table  oid
 const sqlColumns = `-- catalog.columns
 with ` + types + `
 select a.attname::text as name,
   case when b.typname = 'citext' then 'citext' else format_type(b.oid, null) end as type,
   case when b.typname = 'bpchar' then 'bpchar' else format_type(b.oid, null) end as base,
   case when d.modifier > 4 and b.typname in ('varchar', 'bpchar') then d.modifier - 4 else 0 end as length,
-  coalesce((
-    select array_agg(e.enumlabel::text order by e.enumsortorder)
-    from pg_enum e
-    where e.enumtypid = b.oid
-  ), '{}') as enum,
+  array(select e.enumlabel::text from pg_enum e where e.enumtypid = b.oid order by e.enumsortorder) as enum,
   format_type(a.atttypid, a.atttypmod) as type_sql,
-  a.atttypid <> b.oid as domain,
   a.attnotnull or d.not_null as not_null,
   a.attnotnull as not_null_itself,
   a.atthasdef or a.attidentity <> '' or d.filled as filled,
@@ -71,8 +68,6 @@ where a.attrelid = $1::oid
 order by a.attnum`
 
 // sqlKeys reads each unique index that holds for all rows.
-//
-//	$1 table  oid
 const sqlKeys = `-- catalog.keys
 select i.indexrelid::regclass::text as index,
   coalesce((
@@ -89,8 +84,6 @@ from pg_index i
 where i.indrelid = $1::oid and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null`
 
 // sqlPolicies reads the policies that apply to the current role.
-//
-//	$1 table  oid
 const sqlPolicies = `-- catalog.policies
 select quote_ident(p.polname) as name,
   p.polpermissive as permissive,
@@ -105,30 +98,21 @@ order by p.polname`
 // sqlChecks reads the CHECK constraints of a table and those of its columns'
 // domains. A domain's expression calls the column "value". From PostgreSQL 18 on
 // a constraint may be one that is not enforced.
-//
-//	$1 table  oid
 const sqlChecks = `-- catalog.checks
 with ` + types + `
 select quote_ident(c.conname) as name,
   pg_get_expr(c.conbin, c.conrelid) as expression,
   array(
     select a.attname::text
-    from unnest(c.conkey) k
-    join pg_attribute a on a.attnum = k and a.attrelid = c.conrelid
+    from unnest(case when c.contypid = 0 then c.conkey else array[d.attnum] end) k
+    join pg_attribute a on a.attnum = k and a.attrelid = $1::oid
   ) as columns,
-  '' as domain
+  coalesce(format_type(d.type, null), '') as domain
 from pg_constraint c
-where c.conrelid = $1::oid
-  and c.contype = 'c'
+left join types d on d.type = c.contypid
+where c.contype = 'c'
+  and (c.conrelid = $1::oid or d.type is not null)
   and coalesce((to_jsonb(c) ->> 'conenforced')::boolean, true)
-union all
-select quote_ident(c.conname),
-  pg_get_expr(c.conbin, 0),
-  array[a.attname::text],
-  format_type(c.contypid, null)
-from types d
-join pg_constraint c on c.contypid = d.type and c.contype = 'c'
-join pg_attribute a on a.attnum = d.attnum and a.attrelid = $1::oid
 order by name`
 
 // tree is a table and its partitions, or the tables that inherit from it.
@@ -143,8 +127,6 @@ const tree = `recursive tree as (
 // sqlUnidentified reads which tables of a tree are published for updates or
 // deletes, and have no replica identity that names the changed row. A partition is
 // published also when one of its parents is.
-//
-//	$1 table  oid
 const sqlUnidentified = `-- catalog.unidentified
 with ` + tree + `,
 lacking as (
@@ -178,8 +160,6 @@ order by name`
 
 // sqlIndexes reads the valid B-tree indexes of a table and of its partitions. An
 // expression is a column without a name.
-//
-//	$1 table  oid
 const sqlIndexes = `-- catalog.indexes
 with ` + tree + `
 select n.nspname::text as schema,

@@ -43,7 +43,6 @@ type Column struct {
 	Length        int    // of a character type with one, else 0
 	Enum          []string
 	TypeSQL       string // the type's own name, quoted, with its modifier
-	Domain        bool
 	NotNull       bool
 	NotNullItself bool     // NotNull, and it is not only its domain's
 	Filled        bool     // it has a default, an identity, or is generated
@@ -83,9 +82,6 @@ type Unidentified struct {
 	Keyed            bool   // it has a primary key that could be the identity
 	Updates, Deletes bool   // what is published
 }
-
-// Partitioned reports whether the table has partitions.
-func (t *Table) Partitioned() bool { return t.Kind == "p" }
 
 // Stored reports whether the table's rows are its own or its partitions', so that
 // an index can be made on it.

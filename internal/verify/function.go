@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
@@ -57,17 +59,14 @@ $$`
 	return nil
 }
 
-// callable asks the planner whether the function takes a key and two texts, in a
-// savepoint, since its no is an error. The key is not a constant, or the planner
+// callable asks the planner whether the function takes a key and two texts. The key is not a constant, or the planner
 // would call an immutable function to be done with it.
 func (v *verifier) callable(ctx context.Context, function, keyType string) (bool, error) {
-	savepoint, err := v.tx.Begin(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer pgtx.Rollback(ctx, savepoint)
-	_, err = savepoint.Exec(ctx, fmt.Sprintf(
-		"explain select %s(k.id, ''::text, ''::text) from (select null::%s as id offset 0) k", function, keyType))
+	err := v.try(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, fmt.Sprintf(
+			"explain select %s(k.id, ''::text, ''::text) from (select null::%s as id offset 0) k", function, keyType))
+		return err
+	})
 	switch code := pgtx.Code(err); {
 	case code == "42501": // it fits, and the role may not call it
 		return true, nil

@@ -2,11 +2,10 @@ package verify
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/lease-governance/leasereaper/internal/catalog"
-	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // sqlServes is the order in which a claim reads. Its plan shows whether an index
@@ -50,8 +49,12 @@ func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
 		return nil
 	case !t.Stored(): // a view's indexes are those of other tables
 		return nil
+	case t.Kind == "p":
+		if plan, err = v.explain(ctx, sqlOthers); err != nil {
+			return err
+		}
 	}
-	return v.leasedOnly(ctx, t, plan)
+	return v.leasedOnly(ctx, t, plan.reads)
 }
 
 // noIndex reports that an index is missing. A view can have none.
@@ -63,62 +66,52 @@ func (v *verifier) noIndex(t *catalog.Table, message string, args ...any) {
 	v.warn("index_missing", at(t, v.target.Columns.LeaseUntil), fix, message, args...)
 }
 
-// leasedOnly looks whether each table that the plan reads has an index that holds
-// leased rows alone, or in which these stand together. A partition without other
-// rows needs none.
-func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, plan *plan) (err error) {
-	if t.Partitioned() {
-		if plan, err = v.explain(ctx, sqlOthers); err != nil {
-			return err
-		}
-	}
-	for _, read := range plan.reads {
-		name, err := v.wide(ctx, t, read)
+// leasedOnly looks whether each table that the plan reads has an index in which a
+// claim reads leased rows alone. A partition without other rows needs none.
+func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, reads []relation) error {
+	wide, fits := map[relation]string{}, map[relation]bool{}
+	for _, index := range t.Indexes {
+		serves, alone, err := v.serves(ctx, t, index)
 		if err != nil {
 			return err
 		}
-		if name != "" {
+		of := relation{index.Schema, index.Relation}
+		fits[of] = fits[of] || alone
+		if serves && !alone {
+			wide[of] = index.Name
+		}
+	}
+	for _, read := range reads {
+		if wide[read] != "" && !fits[read] {
 			v.noIndex(t, "The index %s also holds rows that are not leased: it grows with the finished jobs, "+
-				"and a claim reads those that kept their lease's end. The fix makes one of leased rows alone.", name)
-			return nil
+				"and a claim reads those that kept their lease's end. The fix makes one of leased rows alone.", wide[read])
+			break
 		}
 	}
 	return nil
 }
 
-// wide returns an index that serves the claim on a table and holds other rows than
-// leased ones too, or "" where there is a better one or none. An index serves that
-// begins with the lease's end; one with the state before it holds the leased rows
-// together. The predicate of another must be true of no row in another state, which
-// the server evaluates.
-func (v *verifier) wide(ctx context.Context, t *catalog.Table, read relation) (wide string, err error) {
-	c := v.target.Columns
-	others := v.unleased(t)
-	for _, index := range t.Indexes {
-		if (relation{index.Schema, index.Relation}) != read {
-			continue
-		}
-		switch first := index.Columns[0]; {
-		case first == c.State && len(index.Columns) > 1 && index.Columns[1] == c.LeaseUntil:
-			return "", nil
-		case first != c.LeaseUntil:
-			continue
-		case index.Predicate != "":
-			leasedOnly, err := v.holds(ctx, "not coalesce(("+index.Predicate+"), false)", others)
-			if err != nil || leasedOnly {
-				return "", err
-			}
-		}
-		wide = index.Name
+// serves reports whether an index serves the claim, and whether it does so with leased
+// rows alone: by the state before the lease's end, or because its predicate is true of
+// no row in another state. The server evaluates the predicate.
+func (v *verifier) serves(ctx context.Context, t *catalog.Table, index catalog.Index) (serves, alone bool, err error) {
+	c, first := v.target.Columns, index.Columns[0]
+	if first == c.State {
+		serves = len(index.Columns) > 1 && index.Columns[1] == c.LeaseUntil
+		return serves, serves, nil
 	}
-	return wide, nil
+	if first == c.LeaseUntil && index.Predicate != "" {
+		rows, states := v.unleased(t)
+		alone, err = v.holds(ctx, "not coalesce(("+index.Predicate+"), false)", rows, states)
+	}
+	return first == c.LeaseUntil, alone, err
 }
 
 // unleased are rows in other states than the leased one, with a lease's end and
-// without, as a subquery. Other columns are NULL.
-func (v *verifier) unleased(t *catalog.Table) string {
+// without, as a subquery, and its $1. Other columns are NULL.
+func (v *verifier) unleased(t *catalog.Table) (rows string, states []string) {
 	c, s := v.target.Columns, v.target.States
-	others := []string{s.RetryWaiting, s.DeadLetter, "a state that no queue has"}
+	states = []string{s.RetryWaiting, s.DeadLetter, "a state that no queue has"}
 	columns := make([]string, len(t.Columns))
 	for i, column := range t.Columns {
 		sql := "null::" + column.Base
@@ -126,19 +119,58 @@ func (v *verifier) unleased(t *catalog.Table) string {
 		case c.State:
 			sql = "s.state::" + column.Base
 			if len(column.Enum) > 0 {
-				others = column.Enum
+				states = slices.Clone(column.Enum)
 			}
 		case c.LeaseUntil:
 			sql = "e.lease_until"
 		}
 		columns[i] = sql + " as " + quote(column.Name)
 	}
-	var states []string
-	for _, state := range others {
-		if label, err := pgtext.Label(state); err == nil && state != s.Leased {
-			states = append(states, label)
-		}
+	return "select " + strings.Join(columns, ", ") + " from unnest($1::text[]) s(state), " +
+			"(values (null::timestamptz), (now())) e(lease_until)",
+		slices.DeleteFunc(states, func(state string) bool { return state == s.Leased })
+}
+
+// plan is what a query plan tells of how a query gets its rows.
+type plan struct {
+	sorts bool
+	reads []relation
+}
+
+// relation is a table that a plan reads.
+type relation struct{ schema, name string }
+
+// node is a node of a plan, as EXPLAIN prints it.
+type node struct {
+	Type     string `json:"Node Type"`
+	Parent   string `json:"Parent Relationship"`
+	Schema   string `json:"Schema"`
+	Relation string `json:"Relation Name"`
+	Plans    []node `json:"Plans"`
+}
+
+// explain reads the plan of a query from its EXPLAIN.
+func (v *verifier) explain(ctx context.Context, sql string, args ...any) (p plan, err error) {
+	var roots []struct{ Plan node }
+	if err := v.tx.QueryRow(ctx, v.names.Replace(sql), args...).Scan(&roots); err != nil {
+		return p, err
 	}
-	return fmt.Sprintf("select %s from unnest(array[%s]::text[]) s(state), "+
-		"(values (null::timestamptz), (now())) e(lease_until)", strings.Join(columns, ", "), strings.Join(states, ", "))
+	for _, root := range roots {
+		p.add(root.Plan)
+	}
+	return p, nil
+}
+
+// add adds a node and those below it, without the subqueries of policies.
+func (p *plan) add(n node) {
+	if n.Parent == "SubPlan" || n.Parent == "InitPlan" {
+		return
+	}
+	p.sorts = p.sorts || n.Type == "Sort" || n.Type == "Incremental Sort"
+	if read := (relation{n.Schema, n.Relation}); n.Relation != "" && !slices.Contains(p.reads, read) {
+		p.reads = append(p.reads, read)
+	}
+	for _, child := range n.Plans {
+		p.add(child)
+	}
 }

@@ -35,15 +35,14 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 	if err != nil || t == nil {
 		return err
 	}
-	kind := value{}
-	if v.target.Columns.JobKind == "" {
-		kind.kind = known // it is empty
-	}
-	move := write{"move", severityError, map[string]value{
-		"job_id": {}, "job_kind": kind, "attempts": {}, "max_attempts": {}, "job": {},
-		"final_error": {known, v.target.FinalError}, "moved_by": {kind: actorName},
+	move := write{"move", severityError, map[string]any{
+		"job_id": varies, "job_kind": varies, "attempts": varies, "max_attempts": varies, "job": varies,
+		"final_error": v.target.FinalError, "moved_by": actorName,
 	}}
-	redrive := write{"redrive", severityWarning, map[string]value{"redriven_at": {}, "redriven_by": {kind: actorName}}}
+	if v.target.Columns.JobKind == "" {
+		move.values["job_kind"] = ""
+	}
+	redrive := write{"redrive", severityWarning, map[string]any{"redriven_at": varies, "redriven_by": actorName}}
 
 	v.unfilled(t, move)
 	v.identity(t, "redrive and purge", severityWarning, true)

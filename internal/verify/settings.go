@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/catalog"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
@@ -23,15 +25,15 @@ func (v *verifier) settings(ctx context.Context) error {
 		}
 		object = t.SQL
 	}
-	values, err := v.read(ctx)
+	var values gates.Values
+	err := v.try(ctx, func(tx pgx.Tx) (err error) {
+		values, err = v.target.Read(ctx, tx)
+		return err
+	})
 	var invalid *gates.ValueError
 	switch {
 	case err == nil:
-		for _, key := range gates.Keys() {
-			if errors.As(values.Check(key), &invalid) {
-				v.invalid(invalid, object)
-			}
-		}
+		v.values(values, object)
 	case object != "" && errors.As(err, &invalid):
 		v.invalid(invalid, object)
 	case object != "":
@@ -58,8 +60,8 @@ func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 		v.lacks(t, `update ("updated_at")`)
 	}
 	v.identity(t, "change of a setting", severityWarning, false)
-	err = v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]value{
-		"value": {}, "updated_at": {}, "updated_by": {kind: actorName},
+	err = v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]any{
+		"value": varies, "updated_at": varies, "updated_by": actorName,
 	}})
 	if err == nil && t.Stored() && !t.HasKey("key") {
 		v.error("key_missing", at(t, "key"), fmt.Sprintf(`create unique index%s on %s ("key")`, concurrently(t), t.SQL),
@@ -68,15 +70,14 @@ func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	return t, err
 }
 
-// read reads the settings in a savepoint, so that the failure of a source of the
-// caller's does not keep the rest from being looked at.
-func (v *verifier) read(ctx context.Context) (gates.Values, error) {
-	savepoint, err := v.tx.Begin(ctx)
-	if err != nil {
-		return nil, err
+// values looks whether each setting parses, whatever the others say.
+func (v *verifier) values(values gates.Values, object string) {
+	for _, key := range gates.Keys() {
+		var invalid *gates.ValueError
+		if errors.As(values.Check(key), &invalid) {
+			v.invalid(invalid, object)
+		}
 	}
-	defer pgtx.Rollback(ctx, savepoint)
-	return v.target.Read(ctx, savepoint)
 }
 
 // invalid reports a setting. Without it the default holds, which is closed.

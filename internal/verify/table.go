@@ -78,7 +78,8 @@ func (v *verifier) column(t *catalog.Table, n need) {
 	case column == nil:
 		v.unreadable = true
 		v.error("column_missing", at(t, n.name),
-			fmt.Sprintf("alter table %s add column %s %s", t.SQL, quote(n.name), n.definition), "The column is not there.")
+			fmt.Sprintf("alter table %s add column %s %s", t.SQL, quote(n.name), n.definition),
+			"The column is not there.")
 	case len(n.types) > 0 && len(column.Enum) == 0 && !slices.Contains(n.types, column.Type):
 		v.unreadable = true
 		v.error("column_type", at(t, n.name), retype(t, n.name, n.types[0]),
@@ -157,7 +158,7 @@ func (v *verifier) identity(t *catalog.Table, act, severity string, deletes bool
 // concurrently spares a plain table the lock; PostgreSQL has no such thing for a
 // partitioned one.
 func concurrently(t *catalog.Table) string {
-	if t.Partitioned() {
+	if t.Kind == "p" {
 		return ""
 	}
 	return " concurrently"

@@ -17,35 +17,29 @@ import (
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/catalog"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// Target is the set-up that is looked at. Its names are valid, and none is quoted.
+// Target is the set-up that is looked at. No name in it is quoted; JobKind and
+// LastError are empty where the queue has no such column.
 type Target struct {
 	Queue   pgx.Identifier
-	Columns Columns
-	States  States
+	Columns struct {
+		JobID, JobKind, State, Attempts, MaxAttempts, ScheduledAt, LeaseOwner, LeaseUntil, LastError string
+	}
+	States struct{ Leased, RetryWaiting, DeadLetter string }
 
 	Stale string // SQL: the row q has a stale lease
 	Scope any    // the $1 of Stale
 
 	LastError, FinalError string // what an apply writes as such
 
-	Settings pgx.Identifier                                             // nil: Gates is no table
 	Gates    string                                                     // the type of the gates' source
-	Read     func(ctx context.Context, tx pgx.Tx) (gates.Values, error) // reads Gates, and locks no table's rows
+	Settings pgx.Identifier                                             // nil: Gates is no table
+	Read     func(ctx context.Context, tx pgx.Tx) (gates.Values, error) // of Gates; it locks no row of Settings
 
 	Letters  pgx.Identifier // nil: another mover
 	Function pgx.Identifier // nil: another mover
-}
-
-// Columns names the queue's columns. JobKind and LastError are empty where it has none.
-type Columns struct {
-	JobID, JobKind, State, Attempts, MaxAttempts, ScheduledAt, LeaseOwner, LeaseUntil, LastError string
-}
-
-// States names the states that a reaper knows.
-type States struct {
-	Leased, RetryWaiting, DeadLetter string
 }
 
 // Problem is one thing that is wrong, as package reaper reports it.
@@ -76,9 +70,10 @@ func Problems(ctx context.Context, tx pgx.Tx, target Target) ([]Problem, error) 
 	if err != nil {
 		return nil, err
 	}
+	c := target.Columns
 	v := &verifier{target: target, tx: tx, names: strings.NewReplacer(
-		"{queue}", target.Queue.Sanitize(), "{job_id}", quote(target.Columns.JobID), "{state}", quote(target.Columns.State),
-		"{lease_until}", quote(target.Columns.LeaseUntil), "{leased}", leased, "{stale}", target.Stale,
+		"{queue}", target.Queue.Sanitize(), "{job_id}", quote(c.JobID), "{state}", quote(c.State), "{leased}", leased,
+		"{lease_until}", quote(c.LeaseUntil), "{stale}", target.Stale,
 	)}
 	for _, look := range []func(context.Context) error{
 		v.server, v.queueTable, v.settings, v.deadLetters, v.moverFunction,
@@ -141,6 +136,17 @@ func (v *verifier) server(ctx context.Context) error {
 				"The setting may also come from the database, the server or the connection string.")
 	}
 	return nil
+}
+
+// try calls a function in a savepoint, so that its failure does not keep the rest from
+// being looked at. What it writes is rolled back.
+func (v *verifier) try(ctx context.Context, call func(tx pgx.Tx) error) error {
+	savepoint, err := v.tx.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer pgtx.Rollback(ctx, savepoint)
+	return call(savepoint)
 }
 
 // quote quotes a column's name.
