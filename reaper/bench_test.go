@@ -3,6 +3,8 @@ package reaper_test
 import (
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -20,17 +22,17 @@ const (
 // analysed.
 func benchFill(b *testing.B, pool *pgxpool.Pool) {
 	b.Helper()
-	exec(b, pool, `truncate job_queue, job_dead_letter`)
-	stale(b, pool, "retryable", benchQueue*9/10, 0, 5)
-	stale(b, pool, "exhausted", benchQueue/10, 4, 5)
-	exec(b, pool, `vacuum analyze job_queue`)
+	reapertest.Exec(b, pool, `truncate job_queue, job_dead_letter`)
+	reapertest.Stale(b, pool, "retryable", benchQueue*9/10, 0, 5)
+	reapertest.Stale(b, pool, "exhausted", benchQueue/10, 4, 5)
+	reapertest.Exec(b, pool, `vacuum analyze job_queue`)
 }
 
 // benchBatches runs one batch an iteration over a queue that is filled again
 // when it is empty, off the clock, and reports the time a job took.
 func benchBatches(b *testing.B, batch func(b *testing.B, pool *pgxpool.Pool)) {
 	b.Helper()
-	pool := withOracle(b, openQueue(b))
+	pool := reapertest.WithOracle(b, reapertest.OpenQueue(b))
 	b.ReportAllocs()
 	left := 0
 	for b.Loop() {
@@ -51,12 +53,12 @@ func benchBatches(b *testing.B, batch func(b *testing.B, pool *pgxpool.Pool)) {
 func BenchmarkApply(b *testing.B) {
 	b.Run("library", func(b *testing.B) {
 		benchBatches(b, func(b *testing.B, pool *pgxpool.Pool) {
-			require.Len(b, apply(b, newReaper(b, pool, reaper.Config{}), benchBatch).Actions, benchBatch)
+			require.Len(b, reapertest.Apply(b, reapertest.New(b, pool, reaper.Config{}), benchBatch).Actions, benchBatch)
 		})
 	})
 	b.Run("oracle", func(b *testing.B) {
 		benchBatches(b, func(b *testing.B, pool *pgxpool.Pool) {
-			one[[]byte](b, pool, `select fn_job_reap_stale_leases_apply($1, $2)`, actor, benchBatch)
+			reapertest.One[[]byte](b, pool, `select fn_job_reap_stale_leases_apply($1, $2)`, reapertest.Actor, benchBatch)
 		})
 	})
 }
@@ -67,7 +69,7 @@ func BenchmarkApply(b *testing.B) {
 func BenchmarkDrain(b *testing.B) {
 	for name, drains := range map[string]int{"alone": 1, "eight at once": 8} {
 		b.Run(name, func(b *testing.B) {
-			pool := pgtest.Connect(b, openQueue(b), func(c *pgxpool.Config) { c.MaxConns = int32(drains) })
+			pool := pgtest.Connect(b, reapertest.OpenQueue(b), func(c *pgxpool.Config) { c.MaxConns = int32(drains) })
 			for b.Loop() {
 				b.StopTimer()
 				benchFill(b, pool)
@@ -83,7 +85,7 @@ func BenchmarkDrain(b *testing.B) {
 // by the reference function called from Go. Compare their ns/job.
 func BenchmarkDryRun(b *testing.B) {
 	run := func(b *testing.B, dryRun func(pool *pgxpool.Pool)) {
-		pool := withOracle(b, openQueue(b))
+		pool := reapertest.WithOracle(b, reapertest.OpenQueue(b))
 		benchFill(b, pool)
 		b.ReportAllocs()
 		for b.Loop() {
@@ -93,13 +95,13 @@ func BenchmarkDryRun(b *testing.B) {
 	}
 	b.Run("library", func(b *testing.B) {
 		run(b, func(pool *pgxpool.Pool) {
-			_, err := newReaper(b, pool, reaper.Config{}).DryRun(b.Context(), benchBatch)
+			_, err := reapertest.New(b, pool, reaper.Config{}).DryRun(b.Context(), benchBatch)
 			require.NoError(b, err)
 		})
 	})
 	b.Run("oracle", func(b *testing.B) {
 		run(b, func(pool *pgxpool.Pool) {
-			one[[]byte](b, pool, `select fn_job_reap_stale_leases_dry_run($1)`, benchBatch)
+			reapertest.One[[]byte](b, pool, `select fn_job_reap_stale_leases_dry_run($1)`, benchBatch)
 		})
 	})
 }

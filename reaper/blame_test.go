@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -39,19 +41,19 @@ func TestAnErrorOfAnyClassMayBeARows(t *testing.T) {
 		for place, attempts := range map[string]int{"at its reset": 0, "at its move": 4} {
 			t.Run(name+" "+place, func(t *testing.T) {
 				t.Parallel()
-				pool, asRole, _ := leastPrivileged(t)
-				stale(t, pool, "good", 20, 0, 5)
-				stale(t, pool, "good", 20, 4, 5)
-				stale(t, pool, "bad", 1, attempts, 5)
-				exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 hour' where job_kind = 'bad'`)
-				exec(t, pool, test.sql)
-				exec(t, pool, `grant all on all tables in schema public to public`)
+				pool, asRole, _ := reapertest.LeastPrivileged(t)
+				reapertest.Stale(t, pool, "good", 20, 0, 5)
+				reapertest.Stale(t, pool, "good", 20, 4, 5)
+				reapertest.Stale(t, pool, "bad", 1, attempts, 5)
+				reapertest.Exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 hour' where job_kind = 'bad'`)
+				reapertest.Exec(t, pool, test.sql)
+				reapertest.Exec(t, pool, `grant all on all tables in schema public to public`)
 
-				result := apply(t, newReaper(t, asRole, reaper.Config{}), 100)
+				result := reapertest.Apply(t, reapertest.New(t, asRole, reaper.Config{}), 100)
 
 				require.Equal(t, 20, result.ResetCount)
 				require.Equal(t, 20, result.DeadLetterCount)
-				requireFailures(t, pool, result, "bad", test.sqlState, 1)
+				reapertest.RequireFailures(t, pool, result, "bad", test.sqlState, 1)
 			})
 		}
 	}
@@ -81,20 +83,20 @@ func TestDeferredConstraintsWaitForTheHook(t *testing.T) {
 	for name, sql := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			exec(t, pool, poison["check"].sql)
-			stale(t, pool, "good", 3, 0, 5)
-			stale(t, pool, "check", 1, 0, 5)
-			exec(t, pool, sql)
-			r := newReaper(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, reapertest.RejectingSchemas["check"].SQL)
+			reapertest.Stale(t, pool, "good", 3, 0, 5)
+			reapertest.Stale(t, pool, "check", 1, 0, 5)
+			reapertest.Exec(t, pool, sql)
+			r := reapertest.New(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
 				_, err := tx.Exec(ctx, `insert into child values (1); insert into parent values (1)`)
 				return err
 			}})
 
-			result := apply(t, r, 10)
+			result := reapertest.Apply(t, r, 10)
 
 			require.Equal(t, 3, result.ResetCount)
-			requireFailures(t, pool, result, "check", "23514", 1)
+			reapertest.RequireFailures(t, pool, result, "check", "23514", 1)
 		})
 	}
 }
@@ -103,15 +105,15 @@ func TestDeferredConstraintsWaitForTheHook(t *testing.T) {
 // job is running, and must not be closed with its namesake.
 func TestALiveJobOfTheSameIDIsNotClosed(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `alter table job_queue drop constraint job_queue_pkey`)
-	stale(t, pool, "stale", 1, 4, 5)
-	exec(t, pool, `insert into job_queue (job_id, job_kind, state, attempts, lease_owner, lease_until)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `alter table job_queue drop constraint job_queue_pkey`)
+	reapertest.Stale(t, pool, "stale", 1, 4, 5)
+	reapertest.Exec(t, pool, `insert into job_queue (job_id, job_kind, state, attempts, lease_owner, lease_until)
 		select job_id, 'live', 'leased', 4, 'busy', now() + interval '1 hour' from job_queue`)
-	before := badRows(t, pool, "live")
+	before := reapertest.BadRows(t, pool, "live")
 
-	require.Equal(t, 1, apply(t, newReaper(t, pool, reaper.Config{}), 10).DeadLetterCount)
-	require.Equal(t, before, badRows(t, pool, "live"))
+	require.Equal(t, 1, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10).DeadLetterCount)
+	require.Equal(t, before, reapertest.BadRows(t, pool, "live"))
 }
 
 // A table without a key may hold two stale jobs of one id. Each must get what it is
@@ -119,24 +121,24 @@ func TestALiveJobOfTheSameIDIsNotClosed(t *testing.T) {
 // counts it, and cannot be named.
 func TestStaleJobsOfOneIDAreToldApart(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `alter table job_queue drop constraint job_queue_pkey, alter job_id drop not null`)
-	stale(t, pool, "good", 3, 0, 5)
-	stale(t, pool, "twin", 1, 0, 5)
-	exec(t, pool, `insert into job_queue (job_id, job_kind, state, attempts, lease_until)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `alter table job_queue drop constraint job_queue_pkey, alter job_id drop not null`)
+	reapertest.Stale(t, pool, "good", 3, 0, 5)
+	reapertest.Stale(t, pool, "twin", 1, 0, 5)
+	reapertest.Exec(t, pool, `insert into job_queue (job_id, job_kind, state, attempts, lease_until)
 		select job_id, 'twin', 'leased', 4, lease_until from job_queue where job_kind = 'twin'`)
-	exec(t, pool, `insert into job_queue (job_id, job_kind, state, lease_until) values (null, 'nobody', 'leased', '-infinity')`)
-	r := newReaper(t, pool, reaper.Config{})
+	reapertest.Exec(t, pool, `insert into job_queue (job_id, job_kind, state, lease_until) values (null, 'nobody', 'leased', '-infinity')`)
+	r := reapertest.New(t, pool, reaper.Config{})
 
 	dryRun, err := r.DryRun(t.Context(), 10)
 	require.NoError(t, err)
 	require.Equal(t, 6, dryRun.StaleLeaseCount)
 	require.Len(t, dryRun.Jobs, 5)
-	result := apply(t, r, 10)
+	result := reapertest.Apply(t, r, 10)
 
 	require.Equal(t, 4, result.ResetCount)
 	require.Equal(t, 1, result.DeadLetterCount)
-	require.Equal(t, []string{"dead_letter 5", "retry_waiting 1"}, one[[]string](t, pool,
+	require.Equal(t, []string{"dead_letter 5", "retry_waiting 1"}, reapertest.One[[]string](t, pool,
 		`select array_agg(state || ' ' || attempts order by state) from job_queue where job_kind = 'twin'`))
 }
 
@@ -145,10 +147,10 @@ func TestStaleJobsOfOneIDAreToldApart(t *testing.T) {
 func TestAStaleJobOfTheSameIDIsNotClosedUnmoved(t *testing.T) {
 	t.Parallel()
 	for _, attempts := range []int{4, 5} { // of the other; the bumped ones of the first are 5
-		pool := openQueue(t)
-		exec(t, pool, `alter table job_queue drop constraint job_queue_pkey`)
-		stale(t, pool, "first", 1, 4, 5)
-		exec(t, pool, `insert into job_queue (job_id, job_kind, state, attempts, lease_owner, lease_until)
+		pool := reapertest.OpenQueue(t)
+		reapertest.Exec(t, pool, `alter table job_queue drop constraint job_queue_pkey`)
+		reapertest.Stale(t, pool, "first", 1, 4, 5)
+		reapertest.Exec(t, pool, `insert into job_queue (job_id, job_kind, state, attempts, lease_owner, lease_until)
 			select job_id, 'second', 'leased', $1, 'worker', lease_until + interval '1 microsecond' from job_queue`, attempts)
 		var moved atomic.Int64
 		mover := deadletter.MoverFunc(func(_ context.Context, _ pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
@@ -157,11 +159,11 @@ func TestAStaleJobOfTheSameIDIsNotClosedUnmoved(t *testing.T) {
 			return []deadletter.Receipt{receipt}, err
 		})
 
-		result := apply(t, newReaper(t, pool, reaper.Config{DeadLetter: mover}), 1)
+		result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: mover}), 1)
 
 		require.Positive(t, moved.Load())
-		require.Equal(t, result.DeadLetterCount, states(t, pool)["dead_letter"], attempts)
-		require.Equal(t, attempts, one[int](t, pool, `select attempts from job_queue where job_kind = 'second'`))
+		require.Equal(t, result.DeadLetterCount, reapertest.States(t, pool)["dead_letter"], attempts)
+		require.Equal(t, attempts, reapertest.One[int](t, pool, `select attempts from job_queue where job_kind = 'second'`))
 	}
 }
 
@@ -169,16 +171,16 @@ func TestAStaleJobOfTheSameIDIsNotClosedUnmoved(t *testing.T) {
 func TestAResetThatATriggerUndoesIsNotCounted(t *testing.T) {
 	t.Parallel()
 	for attempts, want := range map[int]string{0: "at its reset", 4: "at its move"} {
-		pool := openQueue(t)
-		exec(t, pool, `create function keep() returns trigger language plpgsql as $$ begin return old; end $$;
+		pool := reapertest.OpenQueue(t)
+		reapertest.Exec(t, pool, `create function keep() returns trigger language plpgsql as $$ begin return old; end $$;
 			create trigger keep before update on job_queue for each row when (new.job_kind = 'kept') execute function keep()`)
-		stale(t, pool, "kept", 1, attempts, 5)
-		stale(t, pool, "good", 2, attempts, 5)
+		reapertest.Stale(t, pool, "kept", 1, attempts, 5)
+		reapertest.Stale(t, pool, "good", 2, attempts, 5)
 
-		result := apply(t, newReaper(t, pool, reaper.Config{}), 10)
+		result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10)
 
 		require.Len(t, result.Actions, 2, want)
-		requireFailures(t, pool, result, "kept", "", 1)
+		reapertest.RequireFailures(t, pool, result, "kept", "", 1)
 	}
 }
 
@@ -200,17 +202,17 @@ func TestAttemptsStandStillAtTheEdgeOfTheirType(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			exec(t, pool, `alter table job_dead_letter alter attempts type bigint, alter max_attempts drop not null`)
-			stale(t, pool, "kind", 1, 0, 5)
-			exec(t, pool, test.sql)
-			r := newReaper(t, pool, reaper.Config{MaxStale: math.MaxInt})
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, `alter table job_dead_letter alter attempts type bigint, alter max_attempts drop not null`)
+			reapertest.Stale(t, pool, "kind", 1, 0, 5)
+			reapertest.Exec(t, pool, test.sql)
+			r := reapertest.New(t, pool, reaper.Config{MaxStale: math.MaxInt})
 
-			result := apply(t, r, 10)
+			result := reapertest.Apply(t, r, 10)
 
 			require.Empty(t, result.Failures)
-			require.Equal(t, map[string]int{test.state: 1}, states(t, pool))
-			require.Equal(t, test.want, one[int](t, pool, `select attempts from job_queue`))
+			require.Equal(t, map[string]int{test.state: 1}, reapertest.States(t, pool))
+			require.Equal(t, test.want, reapertest.One[int](t, pool, `select attempts from job_queue`))
 		})
 	}
 }
@@ -218,32 +220,32 @@ func TestAttemptsStandStillAtTheEdgeOfTheirType(t *testing.T) {
 // A receipt that is no JSON object could never be read back from the result.
 func TestAReceiptMustBeAnObject(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "dying", 1, 4, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "dying", 1, 4, 5)
 	for _, document := range []string{`garbage`, `[1]`, `"text"`, `null`} {
 		mover := deadletter.MoverFunc(func(_ context.Context, _ pgx.Tx, b deadletter.Batch) ([]deadletter.Receipt, error) {
 			return []deadletter.Receipt{{JobID: b.Jobs[0].ID, Document: []byte(document)}}, nil
 		})
-		_, err := newReaper(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), actor, 10)
+		_, err := reapertest.New(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), reapertest.Actor, 10)
 		require.ErrorIs(t, err, reaper.ErrReceipts, document)
 	}
-	require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+	require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
 }
 
 // A migration changes a column's type under a pool that has prepared statements
 // for the old one.
 func TestATypeThatChangesUnderALivePool(t *testing.T) {
 	t.Parallel()
-	admin := openQueue(t)
+	admin := reapertest.OpenQueue(t)
 	pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) { c.MaxConns = 1 })
-	r := newReaper(t, pool, reaper.Config{})
+	r := reapertest.New(t, pool, reaper.Config{})
 	for _, migration := range []string{`select`, `alter table job_queue alter job_kind type varchar(40)`,
 		`alter table job_queue alter lease_until type timestamptz(3)`, `alter table job_queue alter attempts type bigint`} {
-		exec(t, admin, migration)
-		stale(t, admin, "kind", 2, 0, 5)
+		reapertest.Exec(t, admin, migration)
+		reapertest.Stale(t, admin, "kind", 2, 0, 5)
 		dryRun, err := r.DryRun(t.Context(), 10)
 		require.NoError(t, err, migration)
 		require.Len(t, dryRun.Jobs, 2)
-		require.Len(t, apply(t, r, 10).Actions, 2, migration)
+		require.Len(t, reapertest.Apply(t, r, 10).Actions, 2, migration)
 	}
 }

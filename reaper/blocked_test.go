@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -57,11 +59,11 @@ func elsewhere(err error) deadletter.Mover {
 // from it.
 func asRoleWith(t *testing.T, pool *pgxpool.Pool, breakage string) *pgxpool.Pool {
 	t.Helper()
-	role := one[string](t, pool, `select 'user_' || md5(current_database())`)
-	exec(t, pool, `create role `+role)
-	t.Cleanup(func() { dropRole(t, pool, role) })
-	exec(t, pool, `grant select, insert, update on all tables in schema public to `+role)
-	exec(t, pool, strings.ReplaceAll(breakage, "%", role))
+	role := reapertest.One[string](t, pool, `select 'user_' || md5(current_database())`)
+	reapertest.Exec(t, pool, `create role `+role)
+	t.Cleanup(func() { reapertest.DropRole(t, pool, role) })
+	reapertest.Exec(t, pool, `grant select, insert, update on all tables in schema public to `+role)
+	reapertest.Exec(t, pool, strings.ReplaceAll(breakage, "%", role))
 	return pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
 }
 
@@ -72,17 +74,17 @@ func TestResetsDoNotDependOnTheDeadLetters(t *testing.T) {
 	for name, test := range broken {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "retryable", 50, 0, 5)
-			stale(t, pool, "exhausted", 3, 4, 5)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "retryable", 50, 0, 5)
+			reapertest.Stale(t, pool, "exhausted", 3, 4, 5)
 
-			result := apply(t, newReaper(t, asRoleWith(t, pool, test.sql), test.cfg), 100)
+			result := reapertest.Apply(t, reapertest.New(t, asRoleWith(t, pool, test.sql), test.cfg), 100)
 
 			require.Equal(t, 50, result.ResetCount)
 			require.Zero(t, result.DeadLetterCount)
-			requireFailures(t, pool, result, "exhausted", test.sqlState, 3)
-			require.Equal(t, map[string]int{"retry_waiting": 50, "leased": 3}, states(t, pool))
-			require.Equal(t, 4*3, one[int](t, pool, `select sum(attempts)::int from job_queue where job_kind = 'exhausted'`))
+			reapertest.RequireFailures(t, pool, result, "exhausted", test.sqlState, 3)
+			require.Equal(t, map[string]int{"retry_waiting": 50, "leased": 3}, reapertest.States(t, pool))
+			require.Equal(t, 4*3, reapertest.One[int](t, pool, `select sum(attempts)::int from job_queue where job_kind = 'exhausted'`))
 		})
 	}
 }
@@ -94,10 +96,10 @@ func TestNothingButMovesIsTheError(t *testing.T) {
 	for name, test := range broken {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "exhausted", 4, 4, 5)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "exhausted", 4, 4, 5)
 
-			_, err := newReaper(t, asRoleWith(t, pool, test.sql), test.cfg).Apply(t.Context(), actor, 100)
+			_, err := reapertest.New(t, asRoleWith(t, pool, test.sql), test.cfg).Apply(t.Context(), reapertest.Actor, 100)
 
 			if test.sqlState == "" {
 				require.ErrorIs(t, err, deadletter.ErrUnavailable)
@@ -106,8 +108,8 @@ func TestNothingButMovesIsTheError(t *testing.T) {
 				require.ErrorAs(t, err, &pgErr)
 				require.Equal(t, test.sqlState, pgErr.Code)
 			}
-			require.Equal(t, map[string]int{"leased": 4}, states(t, pool))
-			require.Equal(t, 16, one[int](t, pool, `select sum(attempts)::int from job_queue`))
+			require.Equal(t, map[string]int{"leased": 4}, reapertest.States(t, pool))
+			require.Equal(t, 16, reapertest.One[int](t, pool, `select sum(attempts)::int from job_queue`))
 		})
 	}
 }
@@ -119,20 +121,20 @@ func TestMovesThatAreBlockedHideNothing(t *testing.T) {
 	for name, test := range broken {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "retryable", 20, 0, 5)
-			stale(t, pool, "exhausted", 20, 4, 5)
-			exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 day' where job_kind = 'exhausted'`)
-			r := newReaper(t, asRoleWith(t, pool, test.sql), test.cfg)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "retryable", 20, 0, 5)
+			reapertest.Stale(t, pool, "exhausted", 20, 4, 5)
+			reapertest.Exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 day' where job_kind = 'exhausted'`)
+			r := reapertest.New(t, asRoleWith(t, pool, test.sql), test.cfg)
 
-			result := apply(t, r, 10)
+			result := reapertest.Apply(t, r, 10)
 			require.Equal(t, 10, result.ResetCount)
 			require.Equal(t, 20, result.FailedCount)
 
-			drained, err := r.Drain(t.Context(), actor, 10)
+			drained, err := r.Drain(t.Context(), reapertest.Actor, 10)
 			require.Error(t, err)
 			require.Equal(t, 10, drained.ResetCount)
-			require.Equal(t, map[string]int{"retry_waiting": 20, "leased": 20}, states(t, pool))
+			require.Equal(t, map[string]int{"retry_waiting": 20, "leased": 20}, reapertest.States(t, pool))
 		})
 	}
 }
@@ -141,15 +143,15 @@ func TestMovesThatAreBlockedHideNothing(t *testing.T) {
 // pass.
 func TestATriggerThatRejectsEveryLetterRejectsRows(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `create function reject() returns trigger language plpgsql as
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `create function reject() returns trigger language plpgsql as
 		$$ begin raise 'no letters today' using errcode = 'LR002'; end $$;
 		create trigger reject before insert on job_dead_letter for each row execute function reject()`)
-	stale(t, pool, "exhausted", 4, 4, 5)
+	reapertest.Stale(t, pool, "exhausted", 4, 4, 5)
 
-	result := apply(t, newReaper(t, pool, reaper.Config{}), 100)
+	result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 100)
 
-	requireFailures(t, pool, result, "exhausted", "LR002", 4)
+	reapertest.RequireFailures(t, pool, result, "exhausted", "LR002", 4)
 }
 
 // Two old jobs that are always rejected are at the head of the queue. Whoever calls
@@ -170,16 +172,16 @@ func TestRejectedJobsHideNothing(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			exec(t, pool, poison["check"].sql)
-			stale(t, pool, "good", 5, 0, 5)
-			stale(t, pool, "check", test.rejected, 0, 5)
-			exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 day' where job_kind = 'check'`)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, reapertest.RejectingSchemas["check"].SQL)
+			reapertest.Stale(t, pool, "good", 5, 0, 5)
+			reapertest.Stale(t, pool, "check", test.rejected, 0, 5)
+			reapertest.Exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 day' where job_kind = 'check'`)
 
-			result := apply(t, newReaper(t, pool, reaper.Config{}), test.limit)
+			result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), test.limit)
 
 			require.Equal(t, test.settled, result.ResetCount)
-			requireFailures(t, pool, result, "check", "23514", test.failed)
+			reapertest.RequireFailures(t, pool, result, "check", "23514", test.failed)
 			require.Equal(t, test.more, result.More)
 		})
 	}
@@ -189,25 +191,25 @@ func TestRejectedJobsHideNothing(t *testing.T) {
 func TestMoreSaysThatTheLimitWasReached(t *testing.T) {
 	t.Parallel()
 	for limit, more := range map[int]bool{4: true, 5: true, 6: false} {
-		pool := openQueue(t)
-		stale(t, pool, "kind", 5, 0, 5)
-		require.Equal(t, more, apply(t, newReaper(t, pool, reaper.Config{}), limit).More, limit)
+		pool := reapertest.OpenQueue(t)
+		reapertest.Stale(t, pool, "kind", 5, 0, 5)
+		require.Equal(t, more, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), limit).More, limit)
 	}
 }
 
 // How many jobs an operator is about to lose is not seen in a list of ten.
 func TestADryRunCountsTheMoves(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "retryable", 30, 0, 5)
-	stale(t, pool, "exhausted", 20, 4, 5)
-	exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 day' where job_kind = 'exhausted'`)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "retryable", 30, 0, 5)
+	reapertest.Stale(t, pool, "exhausted", 20, 4, 5)
+	reapertest.Exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 day' where job_kind = 'exhausted'`)
 
 	for countUpTo, want := range map[int]int{0: 20, 1000: 20, 7: 7} {
-		result, err := newReaper(t, pool, reaper.Config{CountUpTo: countUpTo}).DryRun(t.Context(), 1)
+		result, err := reapertest.New(t, pool, reaper.Config{CountUpTo: countUpTo}).DryRun(t.Context(), 1)
 		require.NoError(t, err)
 		require.Equal(t, want, result.MoveCount, countUpTo)
-		require.NotContains(t, toJSON(t, result), "move_count")
+		require.NotContains(t, reapertest.JSON(t, result), "move_count")
 	}
 }
 
@@ -271,19 +273,19 @@ func TestAForeignLockHoldsUpItsOwnJobsAlone(t *testing.T) {
 			}
 			t.Run(name+" "+place, func(t *testing.T) {
 				t.Parallel()
-				pool := openQueue(t)
-				stale(t, pool, "free", test.free, attempts, 5)
-				stale(t, pool, "locked", test.locked, attempts, 5)
-				exec(t, pool, test.prepare)
-				holder := begin(t, pool)
-				exec(t, holder, test.hold)
+				pool := reapertest.OpenQueue(t)
+				reapertest.Stale(t, pool, "free", test.free, attempts, 5)
+				reapertest.Stale(t, pool, "locked", test.locked, attempts, 5)
+				reapertest.Exec(t, pool, test.prepare)
+				holder := reapertest.Begin(t, pool)
+				reapertest.Exec(t, holder, test.hold)
 
 				began := time.Now()
-				result := apply(t, newReaper(t, pool, reaper.Config{LockTimeout: lockTimeout}), 1000)
+				result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{LockTimeout: lockTimeout}), 1000)
 
 				require.Len(t, result.Actions, test.free)
-				requireFailures(t, pool, result, "locked", "55P03", test.locked)
-				require.Less(t, time.Since(began), waiting)
+				reapertest.RequireFailures(t, pool, result, "locked", "55P03", test.locked)
+				require.Less(t, time.Since(began), reapertest.Waiting)
 			})
 		}
 	}
@@ -293,45 +295,45 @@ func TestAForeignLockHoldsUpItsOwnJobsAlone(t *testing.T) {
 // meets that row, and every other job waits with it.
 func TestALockedRowIsNoOutage(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `create unique index on job_queue ((0)) where state = 'retry_waiting' and job_kind = 'locked'`)
-	stale(t, pool, "locked", 1, 0, 5)
-	holder := begin(t, pool)
-	exec(t, holder, `insert into job_queue (job_kind, state) values ('locked', 'retry_waiting')`)
-	log := &logbook{}
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `create unique index on job_queue ((0)) where state = 'retry_waiting' and job_kind = 'locked'`)
+	reapertest.Stale(t, pool, "locked", 1, 0, 5)
+	holder := reapertest.Begin(t, pool)
+	reapertest.Exec(t, holder, `insert into job_queue (job_kind, state) values ('locked', 'retry_waiting')`)
+	log := &reapertest.Logbook{}
 
-	run(t, newReaper(t, pool, reaper.Config{Logger: log.logger(), LockTimeout: 10 * time.Millisecond}), reaper.RunConfig{
+	reapertest.Run(t, reapertest.New(t, pool, reaper.Config{Logger: log.Logger(), LockTimeout: 10 * time.Millisecond}), reaper.RunConfig{
 		Interval: 50 * time.Millisecond, MinInterval: time.Millisecond, Settle: 1,
 	})
 
-	require.Eventually(t, func() bool { return log.count("jobs rejected") == 1 }, waiting, tick)
-	stale(t, pool, "free", 3, 0, 5)
-	require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == 3 }, waiting, tick)
-	require.Zero(t, log.count(renewing))
-	require.Zero(t, log.count("pass failed"))
+	require.Eventually(t, func() bool { return log.Count("jobs rejected") == 1 }, reapertest.Waiting, reapertest.Tick)
+	reapertest.Stale(t, pool, "free", 3, 0, 5)
+	require.Eventually(t, func() bool { return reapertest.States(t, pool)["retry_waiting"] == 3 }, reapertest.Waiting, reapertest.Tick)
+	require.Zero(t, log.Count(reapertest.Renewing))
+	require.Zero(t, log.Count("pass failed"))
 	require.NoError(t, holder.Rollback(t.Context()))
-	require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == 4 }, waiting, tick)
+	require.Eventually(t, func() bool { return reapertest.States(t, pool)["retry_waiting"] == 4 }, reapertest.Waiting, reapertest.Tick)
 }
 
 // An index is being made on the partition that holds the leases. No worker can renew, so
 // that is no job's failure.
 func TestALockOnAPartitionIsTheApplysError(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `alter table job_queue rename to template;
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `alter table job_queue rename to template;
 		create table job_queue (like template including defaults) partition by list (job_kind);
 		create table locked_jobs partition of job_queue for values in ('locked');
 		create table other_jobs partition of job_queue default`)
-	stale(t, pool, "locked", 3, 0, 5)
-	r := newReaper(t, pool, reaper.Config{LockTimeout: 10 * time.Millisecond})
-	holder := begin(t, pool)
-	exec(t, holder, `lock table locked_jobs in share mode`)
+	reapertest.Stale(t, pool, "locked", 3, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{LockTimeout: 10 * time.Millisecond})
+	holder := reapertest.Begin(t, pool)
+	reapertest.Exec(t, holder, `lock table locked_jobs in share mode`)
 
-	_, err := r.Apply(t.Context(), actor, 10)
+	_, err := r.Apply(t.Context(), reapertest.Actor, 10)
 
 	var pgErr *pgconn.PgError
 	require.ErrorAs(t, err, &pgErr)
 	require.Equal(t, "55P03", pgErr.Code)
 	require.NoError(t, holder.Rollback(t.Context()))
-	require.Len(t, apply(t, r, 10).Actions, 3)
+	require.Len(t, reapertest.Apply(t, r, 10).Actions, 3)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -24,28 +26,28 @@ func TestATriggerThatKeepsTheStateLeavesTheLease(t *testing.T) {
 		cfg      reaper.Config
 	}{
 		"a reset":                {0, reaper.Config{}},
-		"a reset before a hook":  {0, reaper.Config{OnApply: noHook}},
+		"a reset before a hook":  {0, reaper.Config{OnApply: reapertest.NoHook}},
 		"a move":                 {4, reaper.Config{}},
-		"a move before a hook":   {4, reaper.Config{OnApply: noHook}},
+		"a move before a hook":   {4, reaper.Config{OnApply: reapertest.NoHook}},
 		"a move by the function": {4, reaper.Config{DeadLetter: deadletter.Function{}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := withOracle(t, openQueue(t))
-			stale(t, pool, "good", 5, 0, 5)
-			stale(t, pool, "kept", 2, test.attempts, 5)
-			exec(t, pool, `create function keep() returns trigger language plpgsql as
+			pool := reapertest.WithOracle(t, reapertest.OpenQueue(t))
+			reapertest.Stale(t, pool, "good", 5, 0, 5)
+			reapertest.Stale(t, pool, "kept", 2, test.attempts, 5)
+			reapertest.Exec(t, pool, `create function keep() returns trigger language plpgsql as
 				$fn$ begin if old.job_kind = 'kept' then new.state := old.state; end if; return new; end $fn$;
 				create trigger keep before update on job_queue for each row execute function keep()`)
-			before := badRows(t, pool, "kept")
+			before := reapertest.BadRows(t, pool, "kept")
 
-			result := apply(t, newReaper(t, pool, test.cfg), 10)
+			result := reapertest.Apply(t, reapertest.New(t, pool, test.cfg), 10)
 
 			require.Equal(t, 5, result.ResetCount)
 			require.Equal(t, 2, result.FailedCount)
-			require.Equal(t, before, badRows(t, pool, "kept"))
-			require.Zero(t, one[int](t, pool, `select count(*)::int from job_dead_letter`))
+			require.Equal(t, before, reapertest.BadRows(t, pool, "kept"))
+			require.Zero(t, reapertest.One[int](t, pool, `select count(*)::int from job_dead_letter`))
 		})
 	}
 }
@@ -77,32 +79,32 @@ func (p ownPool) BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, er
 // gone around, on the way on which all travels at once.
 func TestWhatIsEmbeddedIsNotGoneAround(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 4, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 4, 5)
 
-	result, err := newReaper(t, pool, reaper.Config{Gates: closedTable{}}).Apply(t.Context(), actor, 10)
+	result, err := reapertest.New(t, pool, reaper.Config{Gates: closedTable{}}).Apply(t.Context(), reapertest.Actor, 10)
 	require.NoError(t, err)
 	require.Equal(t, "queue.job_substrate.enabled=false", result.Reason)
 
-	_, err = newReaper(t, pool, reaper.Config{DeadLetter: awayTable{}}).Apply(t.Context(), actor, 10)
+	_, err = reapertest.New(t, pool, reaper.Config{DeadLetter: awayTable{}}).Apply(t.Context(), reapertest.Actor, 10)
 	require.ErrorIs(t, err, deadletter.ErrUnavailable)
-	require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+	require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
 
 	begun := 0
-	require.Len(t, apply(t, newReaper(t, ownPool{pool, &begun}, reaper.Config{}), 10).Actions, 1)
+	require.Len(t, reapertest.Apply(t, reapertest.New(t, ownPool{pool, &begun}, reaper.Config{}), 10).Actions, 1)
 	require.Equal(t, 1, begun)
 }
 
 // A plan may spell a key as its reader likes: it is the same job.
 func TestApplyPlanKnowsAKeyInAnotherSpelling(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
-	r := newReaper(t, pool, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
 	plan := review(t, r, 10)
 	plan.Jobs[0].JobID = strings.ToUpper(plan.Jobs[0].JobID)
 
-	result, err := r.ApplyPlan(t.Context(), actor, plan)
+	result, err := r.ApplyPlan(t.Context(), reapertest.Actor, plan)
 
 	require.NoError(t, err)
 	require.Len(t, result.Actions, 1)

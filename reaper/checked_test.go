@@ -3,6 +3,8 @@ package reaper_test
 import (
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/reaper"
@@ -30,20 +32,20 @@ func TestACommitLosesNoJobWhoseLetterIsNotStored(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "even", 3, 4, 5)
-			stale(t, pool, "odd", 1, 4, 5)
-			stale(t, pool, "retryable", 2, 0, 5)
-			exec(t, pool, test.sql)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "even", 3, 4, 5)
+			reapertest.Stale(t, pool, "odd", 1, 4, 5)
+			reapertest.Stale(t, pool, "retryable", 2, 0, 5)
+			reapertest.Exec(t, pool, test.sql)
 
-			result := apply(t, newReaper(t, pool, reaper.Config{}), 10)
+			result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10)
 
 			require.Equal(t, 2, result.ResetCount)
 			require.Equal(t, test.failed, result.FailedCount)
 			require.Equal(t, 4-test.failed, result.DeadLetterCount)
-			require.Equal(t, 4-test.failed, one[int](t, pool, `select count(*) from job_dead_letter d
+			require.Equal(t, 4-test.failed, reapertest.One[int](t, pool, `select count(*) from job_dead_letter d
 				join job_queue q on q.job_id::text = d.job_id::text where q.state = 'dead_letter'`))
-			require.Equal(t, 4-test.failed, one[int](t, pool, `select count(*) from job_dead_letter`))
+			require.Equal(t, 4-test.failed, reapertest.One[int](t, pool, `select count(*) from job_dead_letter`))
 		})
 	}
 }

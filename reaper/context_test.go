@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -53,7 +55,7 @@ func TestAContextCancelledAnywhereLeavesNothingHalfDone(t *testing.T) {
 		points  int
 	}{
 		"the commit travels with the writes": {nil, 2},
-		"the commit comes after a hook":      {noHook, 3},
+		"the commit comes after a hook":      {reapertest.NoHook, 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,34 +65,30 @@ func TestAContextCancelledAnywhereLeavesNothingHalfDone(t *testing.T) {
 	}
 }
 
-// noHook is a hook that does nothing, and keeps the commit from travelling with
-// the writes.
-func noHook(context.Context, pgx.Tx, *reaper.ApplyResult) error { return nil }
-
 // cancelAnywhere ends the context before and after each exchange of an apply, of
 // which there are as many as points.
 func cancelAnywhere(t *testing.T, cfg reaper.Config, points int) {
 	t.Helper()
-	admin := openQueue(t)
+	admin := reapertest.OpenQueue(t)
 	tracer := &cancelAt{}
 	pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
 		c.MaxConns = 1
 		c.ConnConfig.Tracer = tracer
 	})
-	r := newReaper(t, pool, cfg)
+	r := reapertest.New(t, pool, cfg)
 
 	require.Equal(t, points, statementsOf(t, admin, pool, tracer, r))
 	for n := 1; n <= points; n++ {
 		for _, answered := range []bool{false, true} {
-			refill(t, admin)
+			reapertest.Refill(t, admin)
 			ctx, cancel := context.WithCancel(t.Context())
 			*tracer = cancelAt{n: n, answered: answered, cancel: cancel}
 
-			_, err := r.Apply(ctx, actor, 10)
+			_, err := r.Apply(ctx, reapertest.Actor, 10)
 
 			cancel()
 			*tracer = cancelAt{}
-			counts := states(t, admin)
+			counts := reapertest.States(t, admin)
 			done := counts["leased"] == 0
 			switch {
 			case err == nil:
@@ -99,12 +97,12 @@ func cancelAnywhere(t *testing.T, cfg reaper.Config, points int) {
 				require.ErrorIs(t, err, reaper.ErrOutcomeUnknown, "statement %d: %v", n, counts)
 				require.True(t, done)
 			}
-			require.Eventually(t, func() bool { return pool.Stat().AcquiredConns() == 0 }, waiting, tick)
-			exec(t, pool, `select 1`)
+			require.Eventually(t, func() bool { return pool.Stat().AcquiredConns() == 0 }, reapertest.Waiting, reapertest.Tick)
+			reapertest.Exec(t, pool, `select 1`)
 			require.Eventually(t, func() bool {
-				return one[int](t, admin, `select count(*)::int from pg_stat_activity
+				return reapertest.One[int](t, admin, `select count(*)::int from pg_stat_activity
 					where datname = current_database() and state like 'idle in transaction%'`) == 0
-			}, waiting, tick)
+			}, reapertest.Waiting, reapertest.Tick)
 		}
 	}
 }
@@ -112,32 +110,25 @@ func cancelAnywhere(t *testing.T, cfg reaper.Config, points int) {
 // statementsOf counts the statements and batches of an apply that goes well.
 func statementsOf(t *testing.T, admin, pool *pgxpool.Pool, tracer *cancelAt, r *reaper.Reaper) int {
 	t.Helper()
-	refill(t, admin)
-	apply(t, r, 10)
-	exec(t, pool, `select 1`) // the statements are prepared now
-	refill(t, admin)
+	reapertest.Refill(t, admin)
+	reapertest.Apply(t, r, 10)
+	reapertest.Exec(t, pool, `select 1`) // the statements are prepared now
+	reapertest.Refill(t, admin)
 	*tracer = cancelAt{}
-	apply(t, r, 10)
+	reapertest.Apply(t, r, 10)
 	return tracer.count
-}
-
-func refill(t *testing.T, pool *pgxpool.Pool) {
-	t.Helper()
-	exec(t, pool, `truncate job_queue, job_dead_letter`)
-	stale(t, pool, "retryable", 3, 0, 5)
-	stale(t, pool, "exhausted", 2, 4, 5)
 }
 
 // A context that has ended before the call is the caller's error, not a panic or
 // a refusal.
 func TestAnEndedContextIsAnError(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
+	pool := reapertest.OpenQueue(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := newReaper(t, pool, reaper.Config{})
+	r := reapertest.New(t, pool, reaper.Config{})
 
-	_, err := r.Apply(ctx, actor, 10)
+	_, err := r.Apply(ctx, reapertest.Actor, 10)
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = r.DryRun(ctx, 10)
 	require.ErrorIs(t, err, context.Canceled)
@@ -147,20 +138,20 @@ func TestAnEndedContextIsAnError(t *testing.T) {
 // what the apply has written by then must not be committed with the caller's.
 func TestAContextThatEndsInACallersTransactionUndoesTheApply(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "retryable", 2, 0, 5)
-	stale(t, pool, "exhausted", 2, 4, 5)
-	tx := begin(t, pool)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "retryable", 2, 0, 5)
+	reapertest.Stale(t, pool, "exhausted", 2, 4, 5)
+	tx := reapertest.Begin(t, pool)
 	ctx, cancel := context.WithCancel(t.Context())
-	r := newReaper(t, tx, reaper.Config{OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error {
+	r := reapertest.New(t, tx, reaper.Config{OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error {
 		cancel()
 		return nil
 	}})
 
-	_, err := r.Apply(ctx, actor, 10)
+	_, err := r.Apply(ctx, reapertest.Actor, 10)
 
 	require.ErrorIs(t, err, context.Canceled)
 	require.NoError(t, tx.Commit(t.Context()))
-	require.Equal(t, map[string]int{"leased": 4}, states(t, pool))
-	require.Zero(t, one[int](t, pool, `select count(*)::int from job_dead_letter`))
+	require.Equal(t, map[string]int{"leased": 4}, reapertest.States(t, pool))
+	require.Zero(t, reapertest.One[int](t, pool, `select count(*)::int from job_dead_letter`))
 }

@@ -1,13 +1,13 @@
 package reaper_test
 
 import (
-	"context"
 	"encoding/json"
 	"math"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -21,11 +21,11 @@ import (
 func TestDryRunCountsAllAndListsTheOldest(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t) // no gate is open, and none is asked
-	stale(t, pool, "kind", 20, 0, 5)
-	exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values
+	reapertest.Stale(t, pool, "kind", 20, 0, 5)
+	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values
 		('live', 'leased', now() + interval '1 hour'), ('not leased', 'ready', now() - interval '1 hour')`)
 
-	result, err := newReaper(t, pool, reaper.Config{}).DryRun(t.Context(), 3)
+	result, err := reapertest.New(t, pool, reaper.Config{}).DryRun(t.Context(), 3)
 
 	require.NoError(t, err)
 	require.Equal(t, 20, result.StaleLeaseCount)
@@ -43,10 +43,10 @@ func TestDryRunOfAnEmptyQueueListsNothing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 
-	result, err := newReaper(t, pool, reaper.Config{}).DryRun(t.Context(), 3)
+	result, err := reapertest.New(t, pool, reaper.Config{}).DryRun(t.Context(), 3)
 
 	require.NoError(t, err)
-	require.Contains(t, toJSON(t, result), `"jobs":[]`)
+	require.Contains(t, reapertest.JSON(t, result), `"jobs":[]`)
 	requireReadsBack(t, result)
 }
 
@@ -54,53 +54,42 @@ func TestDryRunOfAnEmptyQueueListsNothing(t *testing.T) {
 // role that may do nothing, on a database where nothing may be done.
 func TestDryRunLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 5, 0, 5)
-	exec(t, pool, `create sequence watched; grant select on job_queue to public`)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 5, 0, 5)
+	reapertest.Exec(t, pool, `create sequence watched; grant select on job_queue to public`)
 	dry := pgtest.Connect(t, pool, func(c *pgxpool.Config) {
 		c.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
 	})
-	role := one[string](t, pool, `select 'dry_' || md5(current_database())`)
-	exec(t, pool, `create role `+role)
-	t.Cleanup(func() { dropRole(t, pool, role) })
-	exec(t, dry, `set session characteristics as transaction read only`)
-	before := fingerprint(t, pool)
+	role := reapertest.One[string](t, pool, `select 'dry_' || md5(current_database())`)
+	reapertest.Exec(t, pool, `create role `+role)
+	t.Cleanup(func() { reapertest.DropRole(t, pool, role) })
+	reapertest.Exec(t, dry, `set session characteristics as transaction read only`)
+	before := reapertest.Fingerprint(t, pool)
 
 	asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
 	for _, db := range []*pgxpool.Pool{dry, asRole} {
-		result, err := newReaper(t, db, reaper.Config{}).DryRun(t.Context(), 10)
+		result, err := reapertest.New(t, db, reaper.Config{}).DryRun(t.Context(), 10)
 		require.NoError(t, err)
 		require.Len(t, result.Jobs, 5)
 	}
 
-	require.Equal(t, before, fingerprint(t, pool))
-	require.False(t, one[bool](t, pool, `select is_called from watched`))
-}
-
-// dropRole drops a role, which belongs to the whole server, before the database
-// goes.
-func dropRole(t *testing.T, pool *pgxpool.Pool, role string) {
-	t.Helper()
-	ctx := context.WithoutCancel(t.Context())
-	_, err := pool.Exec(ctx, `drop owned by `+role)
-	require.NoError(t, err)
-	_, err = pool.Exec(ctx, `drop role `+role)
-	require.NoError(t, err)
+	require.Equal(t, before, reapertest.Fingerprint(t, pool))
+	require.False(t, reapertest.One[bool](t, pool, `select is_called from watched`))
 }
 
 // A dry run that waits for workers would hang exactly when something is wrong.
 func TestDryRunWaitsForNobody(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 5, 0, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 5, 0, 5)
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context()) //nolint:errcheck // it only holds locks
-	exec(t, tx, `select from job_queue for update`)
-	exec(t, tx, `lock table job_queue in exclusive mode`)
+	reapertest.Exec(t, tx, `select from job_queue for update`)
+	reapertest.Exec(t, tx, `lock table job_queue in exclusive mode`)
 	impatient := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["lock_timeout"] = "1" })
 
-	result, err := newReaper(t, impatient, reaper.Config{}).DryRun(t.Context(), 10)
+	result, err := reapertest.New(t, impatient, reaper.Config{}).DryRun(t.Context(), 10)
 
 	require.NoError(t, err)
 	require.Len(t, result.Jobs, 5)
@@ -110,19 +99,19 @@ func TestDryRunWaitsForNobody(t *testing.T) {
 func TestDryRunNeedsNineColumns(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	stale(t, pool, "kind", 1, 0, 5)
-	role := one[string](t, pool, `select 'nine_' || md5(current_database())`)
-	exec(t, pool, `create role `+role)
-	t.Cleanup(func() { dropRole(t, pool, role) })
-	exec(t, pool, `grant select (job_id, job_kind, state, attempts, max_attempts, scheduled_at, lease_owner,
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	role := reapertest.One[string](t, pool, `select 'nine_' || md5(current_database())`)
+	reapertest.Exec(t, pool, `create role `+role)
+	t.Cleanup(func() { reapertest.DropRole(t, pool, role) })
+	reapertest.Exec(t, pool, `grant select (job_id, job_kind, state, attempts, max_attempts, scheduled_at, lease_owner,
 		lease_until, last_error) on job_queue to `+role)
 	asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
 
-	_, err := newReaper(t, asRole, reaper.Config{}).DryRun(t.Context(), 10)
+	_, err := reapertest.New(t, asRole, reaper.Config{}).DryRun(t.Context(), 10)
 	require.NoError(t, err)
 
-	exec(t, pool, `revoke select (lease_owner) on job_queue from `+role)
-	_, err = newReaper(t, asRole, reaper.Config{}).DryRun(t.Context(), 10)
+	reapertest.Exec(t, pool, `revoke select (lease_owner) on job_queue from `+role)
+	_, err = reapertest.New(t, asRole, reaper.Config{}).DryRun(t.Context(), 10)
 	var pgErr *pgconn.PgError
 	require.ErrorAs(t, err, &pgErr)
 	require.Equal(t, "42501", pgErr.Code)
@@ -132,19 +121,19 @@ func TestDryRunNeedsNineColumns(t *testing.T) {
 // leave the caller's transaction so.
 func TestDryRunInACallersTransactionLeavesItWritable(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context()) //nolint:errcheck // committed below
 
-	dryRun, err := newReaper(t, tx, reaper.Config{}).DryRun(t.Context(), 10)
+	dryRun, err := reapertest.New(t, tx, reaper.Config{}).DryRun(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, dryRun.Jobs, 1)
 
-	require.Len(t, apply(t, newReaper(t, tx, reaper.Config{}), 10).Actions, 1)
+	require.Len(t, reapertest.Apply(t, reapertest.New(t, tx, reaper.Config{}), 10).Actions, 1)
 	require.NoError(t, tx.Commit(t.Context()))
-	require.Equal(t, map[string]int{"retry_waiting": 1}, states(t, pool))
+	require.Equal(t, map[string]int{"retry_waiting": 1}, reapertest.States(t, pool))
 }
 
 // In a transaction of its own, a dry run cannot write even where its SQL would:
@@ -152,37 +141,28 @@ func TestDryRunInACallersTransactionLeavesItWritable(t *testing.T) {
 func TestDryRunCannotWrite(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	exec(t, pool, `alter table job_queue rename to jobs;
+	reapertest.Exec(t, pool, `alter table job_queue rename to jobs;
 		create table trace (at timestamptz);
 		create function note() returns boolean language sql volatile as
 			'insert into trace values (now()) returning true';
 		create view job_queue as select * from jobs where note()`)
 	stale := `insert into jobs (job_kind, state, lease_until) values ('k', 'leased', now() - interval '1s')`
-	exec(t, pool, stale)
+	reapertest.Exec(t, pool, stale)
 
-	for name, db := range map[string]reaper.DB{"a pool": pool, "a transaction": begin(t, pool)} {
-		_, err := newReaper(t, db, reaper.Config{}).DryRun(t.Context(), 10)
+	for name, db := range map[string]reaper.DB{"a pool": pool, "a transaction": reapertest.Begin(t, pool)} {
+		_, err := reapertest.New(t, db, reaper.Config{}).DryRun(t.Context(), 10)
 		var pgErr *pgconn.PgError
 		require.ErrorAs(t, err, &pgErr, name)
 		require.Equal(t, "25006", pgErr.Code, name) // read_only_sql_transaction
 	}
 }
 
-// begin begins a transaction that ends with the test.
-func begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
-	t.Helper()
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
-	return tx
-}
-
 // A dashboard that asks every few seconds, while a million leases are stale, must
 // not count them all each time, nor take the number it stopped at for the truth.
 func TestDryRunCountsUpToANumber(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 5, 0, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 5, 0, 5)
 
 	tests := map[string]struct {
 		upTo   int
@@ -199,13 +179,13 @@ func TestDryRunCountsUpToANumber(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			result, err := newReaper(t, pool, reaper.Config{CountUpTo: test.upTo}).DryRun(t.Context(), 3)
+			result, err := reapertest.New(t, pool, reaper.Config{CountUpTo: test.upTo}).DryRun(t.Context(), 3)
 			require.NoError(t, err)
 			require.Equal(t, test.count, result.StaleLeaseCount)
 			require.Equal(t, test.capped, result.StaleLeaseCountCapped)
 			require.Len(t, result.Jobs, 3)
 
-			document := toJSON(t, result)
+			document := reapertest.JSON(t, result)
 			require.Equal(t, test.capped, strings.Contains(document, `"stale_lease_count_capped":true`), document)
 			require.Equal(t, test.capped, strings.Contains(document, "capped"), document)
 			var back reaper.DryRunResult

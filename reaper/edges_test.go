@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -51,28 +53,28 @@ func TestOddRowsStopNobody(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "ordinary", 2, 0, 5)
-			id := one[string](t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "ordinary", 2, 0, 5)
+			id := reapertest.One[string](t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until)
 				values ('odd', 'leased', 'worker', now() - interval '1 minute') returning job_id::text`)
-			exec(t, pool, `update job_queue set `+test.set+` where job_id = $1`, id)
-			r := newReaper(t, pool, reaper.Config{})
+			reapertest.Exec(t, pool, `update job_queue set `+test.set+` where job_id = $1`, id)
+			r := reapertest.New(t, pool, reaper.Config{})
 
 			dryRun, err := r.DryRun(t.Context(), 10)
 			require.NoError(t, err)
 			require.Equal(t, test.would, wouldAction(dryRun, id))
 			requireReadsBack(t, dryRun)
-			result := apply(t, r, 10)
+			result := reapertest.Apply(t, r, 10)
 			requireReadsBack(t, result)
 
 			require.Empty(t, result.Failures)
 			require.Len(t, result.Actions, dryRun.StaleLeaseCount)
-			require.Equal(t, test.state, one[string](t, pool, `select state from job_queue where job_id = $1`, id))
-			require.Equal(t, test.attempts, one[int](t, pool, `select attempts from job_queue where job_id = $1`, id))
-			require.Equal(t, 2, one[int](t, pool, `select count(*)::int from job_queue
+			require.Equal(t, test.state, reapertest.One[string](t, pool, `select state from job_queue where job_id = $1`, id))
+			require.Equal(t, test.attempts, reapertest.One[int](t, pool, `select attempts from job_queue where job_id = $1`, id))
+			require.Equal(t, 2, reapertest.One[int](t, pool, `select count(*)::int from job_queue
 				where job_kind = 'ordinary' and state = 'retry_waiting'`))
 			if test.state == "retry_waiting" {
-				require.Equal(t, test.delaySec, one[int64](t, pool, `select extract(epoch from o.scheduled_at - s.scheduled_at)::bigint + 10
+				require.Equal(t, test.delaySec, reapertest.One[int64](t, pool, `select extract(epoch from o.scheduled_at - s.scheduled_at)::bigint + 10
 					from job_queue o, job_queue s where o.job_id = $1 and s.job_kind = 'ordinary' limit 1`, id))
 			}
 		})
@@ -92,7 +94,7 @@ func wouldAction(dryRun *reaper.DryRunResult, id string) string {
 func requireReadsBack[T any](t *testing.T, result *T) {
 	t.Helper()
 	var back T
-	require.NoError(t, json.Unmarshal([]byte(toJSON(t, result)), &back))
+	require.NoError(t, json.Unmarshal([]byte(reapertest.JSON(t, result)), &back))
 	if dryRun, ok := any(result).(*reaper.DryRunResult); ok {
 		dryRun.MoveCount = 0 // it is not in the JSON
 	}
@@ -110,14 +112,14 @@ func requireReadsBack[T any](t *testing.T, result *T) {
 // the JSON must still see a number.
 func TestDryRunShowsNegativeInfinity(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values ('k', 'leased', '-infinity')`)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values ('k', 'leased', '-infinity')`)
 
-	result, err := newReaper(t, pool, reaper.Config{}).DryRun(t.Context(), 1)
+	result, err := reapertest.New(t, pool, reaper.Config{}).DryRun(t.Context(), 1)
 
 	require.NoError(t, err)
 	require.True(t, result.Jobs[0].LeaseUntil.Equal(reaper.NegInfinity()))
-	text := toJSON(t, result)
+	text := reapertest.JSON(t, result)
 	require.Contains(t, text, `"lease_until":"-infinity"`)
 	require.Contains(t, text, `"overdue_seconds":9223372036854775807`)
 	require.Contains(t, text, `"lease_owner":null`)
@@ -127,26 +129,26 @@ func TestDryRunShowsNegativeInfinity(t *testing.T) {
 // them alone, whatever they hold.
 func TestApplyTouchesNoColumnOfTheUsers(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `alter table job_queue
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `alter table job_queue
 		add column priority smallint not null default 3,
 		add column tags text[] default '{a,NULL,"b c"}',
 		add column cost numeric(40, 20) default 12345678901234567890.12345678901234567890,
 		add column serial bigint generated always as identity,
 		add column twice integer generated always as (max_attempts * 2) stored,
 		add column raw json default '{"b": 1, "a": 2, "b": 3}'`)
-	stale(t, pool, "kind", 5, 0, 5)
-	stale(t, pool, "dying", 5, 4, 5)
+	reapertest.Stale(t, pool, "kind", 5, 0, 5)
+	reapertest.Stale(t, pool, "dying", 5, 4, 5)
 	users := func() string {
-		return one[string](t, pool, `select string_agg(concat_ws('~', job_id, job_kind, payload, max_attempts, priority,
+		return reapertest.One[string](t, pool, `select string_agg(concat_ws('~', job_id, job_kind, payload, max_attempts, priority,
 			tags, cost, serial, twice, raw), E'\n' order by job_id) from job_queue`)
 	}
 	before := users()
 
-	apply(t, newReaper(t, pool, reaper.Config{}), 100)
+	reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 100)
 
 	require.Equal(t, before, users())
-	require.Equal(t, 5, one[int](t, pool, `select count(*)::int from job_dead_letter d join job_queue q using (job_id)
+	require.Equal(t, 5, reapertest.One[int](t, pool, `select count(*)::int from job_dead_letter d join job_queue q using (job_id)
 		where d.job = to_jsonb(q) || jsonb_build_object('state', 'leased', 'last_error', null,
 			'lease_owner', d.job->'lease_owner', 'lease_until', d.job->'lease_until')`))
 }
@@ -154,18 +156,18 @@ func TestApplyTouchesNoColumnOfTheUsers(t *testing.T) {
 // Base and exponent at their largest give a date beyond the year 9999.
 func TestApplyWithTheLargestBackoff(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
+	pool := reapertest.OpenQueue(t)
 	setBase(t, pool, "315360000")
-	stale(t, pool, "patient", 1, 20, 1000)
+	reapertest.Stale(t, pool, "patient", 1, 20, 1000)
 
-	result := apply(t, newReaper(t, pool, reaper.Config{}), 1)
+	result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 1)
 
 	require.EqualValues(t, 315360000<<10, result.Actions[0].BackoffSec)
 	require.Greater(t, result.Actions[0].ScheduledAt.Year(), 12000)
-	require.Contains(t, toJSON(t, result), `"scheduled_at":"9999-12-31T23:59:59.999999Z"`)
+	require.Contains(t, reapertest.JSON(t, result), `"scheduled_at":"9999-12-31T23:59:59.999999Z"`)
 	result.Actions[0].ScheduledAt = time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC) // what is read back
 	requireReadsBack(t, result)
-	require.True(t, one[bool](t, pool, `select extract(epoch from scheduled_at - now()) > 322928000000 from job_queue`))
+	require.True(t, reapertest.One[bool](t, pool, `select extract(epoch from scheduled_at - now()) > 322928000000 from job_queue`))
 }
 
 func setBase(t *testing.T, pool *pgxpool.Pool, value string) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
@@ -28,21 +30,21 @@ type plan struct {
 // explain runs a statement as the server runs one that was prepared, so that
 // plan_cache_mode counts, and returns its plan. What it writes is for the
 // caller's transaction to undo.
-func explain(t *testing.T, db execer, s sent) plan {
+func explain(t *testing.T, db reapertest.Execer, s reapertest.Sent) plan {
 	t.Helper()
-	exec(t, db, `prepare explained as `+s.sql)
-	defer exec(t, db, `deallocate explained`)
-	places := make([]string, len(s.args))
-	for i := range s.args {
+	reapertest.Exec(t, db, `prepare explained as `+s.SQL)
+	defer reapertest.Exec(t, db, `deallocate explained`)
+	places := make([]string, len(s.Args))
+	for i := range s.Args {
 		places[i] = fmt.Sprintf("$%d", i+1)
 	}
 	sql := `explain (analyze, buffers, timing off, summary off, format json) execute explained`
 	if len(places) > 0 {
 		sql += "(" + strings.Join(places, ", ") + ")"
 	}
-	args := slices.Concat([]any{pgx.QueryExecModeSimpleProtocol}, s.args) // EXECUTE takes no parameters
+	args := slices.Concat([]any{pgx.QueryExecModeSimpleProtocol}, s.Args) // EXECUTE takes no parameters
 	var explained []struct{ Plan plan }
-	require.NoError(t, json.Unmarshal([]byte(one[string](t, db, sql, args...)), &explained), s.sql)
+	require.NoError(t, json.Unmarshal([]byte(reapertest.One[string](t, db, sql, args...)), &explained), s.SQL)
 	return explained[0].Plan
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -26,8 +28,8 @@ func TestAClosedGateIsAFence(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "dying", 1, 4, 5)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "dying", 1, 4, 5)
 			events := make(chan string, 2)
 			held := deadletter.MoverFunc(func(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
 				go func() {
@@ -36,18 +38,18 @@ func TestAClosedGateIsAFence(t *testing.T) {
 					}
 					events <- "closed"
 				}()
-				waitForLock(t, pool, test.closing)
+				reapertest.WaitForLock(t, pool, test.closing)
 				events <- "apply goes on"
 				return deadletter.Table{}.Move(ctx, tx, batch)
 			})
 
-			result := apply(t, newReaper(t, pool, reaper.Config{DeadLetter: held}), 10)
+			result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: held}), 10)
 
 			require.Equal(t, 1, result.DeadLetterCount)
 			require.Equal(t, "apply goes on", <-events)
 			require.Equal(t, "closed", <-events)
-			stale(t, pool, "later", 1, 0, 5)
-			refused, err := newReaper(t, pool, reaper.Config{}).Apply(t.Context(), actor, 10)
+			reapertest.Stale(t, pool, "later", 1, 0, 5)
+			refused, err := reapertest.New(t, pool, reaper.Config{}).Apply(t.Context(), reapertest.Actor, 10)
 			require.NoError(t, err)
 			require.True(t, refused.Refused)
 		})
@@ -58,25 +60,25 @@ func TestAClosedGateIsAFence(t *testing.T) {
 // apply must wait for it and then refuse, not go by the old value.
 func TestApplyWaitsForAGateThatIsClosing(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
-	closing := begin(t, pool)
-	exec(t, closing, `update queue_config set value = 'false' where key = 'queue.lease.reaper_enabled'`)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	closing := reapertest.Begin(t, pool)
+	reapertest.Exec(t, closing, `update queue_config set value = 'false' where key = 'queue.lease.reaper_enabled'`)
 
-	r := newReaper(t, pool, reaper.Config{})
+	r := reapertest.New(t, pool, reaper.Config{})
 	done := make(chan *reaper.ApplyResult, 1)
 	go func() {
-		result, err := r.Apply(t.Context(), actor, 10)
+		result, err := r.Apply(t.Context(), reapertest.Actor, 10)
 		if err != nil {
 			t.Error(err)
 		}
 		done <- result
 	}()
-	waitForLock(t, pool, "-- gates.read%")
+	reapertest.WaitForLock(t, pool, "-- gates.read%")
 	require.NoError(t, closing.Commit(t.Context()))
 
 	require.Equal(t, "queue.lease.reaper_enabled=false", (<-done).Reason)
-	require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+	require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
 }
 
 // A refusal must not keep the operators' rows locked, nor in a caller's
@@ -84,13 +86,13 @@ func TestApplyWaitsForAGateThatIsClosing(t *testing.T) {
 func TestARefusalLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	exec(t, pool, `insert into queue_config (key, value) values ('queue.job_substrate.enabled', 'true')`)
-	tx := begin(t, pool)
+	reapertest.Exec(t, pool, `insert into queue_config (key, value) values ('queue.job_substrate.enabled', 'true')`)
+	tx := reapertest.Begin(t, pool)
 
-	result, err := newReaper(t, tx, reaper.Config{}).Apply(t.Context(), actor, 10)
+	result, err := reapertest.New(t, tx, reaper.Config{}).Apply(t.Context(), reapertest.Actor, 10)
 
 	require.NoError(t, err)
 	require.Equal(t, "queue.lease.reaper_enabled=false", result.Reason)
-	exec(t, pool, `select from queue_config for update nowait`)
-	exec(t, tx, `select 1`) // and the caller goes on
+	reapertest.Exec(t, pool, `select from queue_config for update nowait`)
+	reapertest.Exec(t, tx, `select 1`) // and the caller goes on
 }

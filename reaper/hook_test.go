@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -21,11 +23,11 @@ type hook = func(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) err
 // An audit row stands if and only if the reap does.
 func TestOnApplyCommitsWithTheApply(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `create table audit (job_id uuid, kind text, owner text, overdue interval)`)
-	stale(t, pool, "retryable", 2, 0, 5)
-	stale(t, pool, "exhausted", 1, 4, 5)
-	r := newReaper(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `create table audit (job_id uuid, kind text, owner text, overdue interval)`)
+	reapertest.Stale(t, pool, "retryable", 2, 0, 5)
+	reapertest.Stale(t, pool, "exhausted", 1, 4, 5)
+	r := reapertest.New(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
 		for _, a := range result.Actions {
 			_, err := tx.Exec(ctx, `insert into audit values ($1, $2, $3, $4)`, a.JobID, a.JobKind, a.LeaseOwner, a.Overdue)
 			if err != nil {
@@ -35,9 +37,9 @@ func TestOnApplyCommitsWithTheApply(t *testing.T) {
 		return nil
 	}})
 
-	apply(t, r, 10)
+	reapertest.Apply(t, r, 10)
 
-	require.Equal(t, 3, one[int](t, pool, `select count(*)::int from audit join job_queue using (job_id)
+	require.Equal(t, 3, reapertest.One[int](t, pool, `select count(*)::int from audit join job_queue using (job_id)
 		where kind = job_kind and owner like 'worker-%' and overdue between '1s' and '1min'`))
 }
 
@@ -61,18 +63,18 @@ func TestAnOnApplyThatFailsRollsBack(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			admin := openQueue(t)
-			stale(t, admin, "kind", 2, 4, 5)
+			admin := reapertest.OpenQueue(t)
+			reapertest.Stale(t, admin, "kind", 2, 4, 5)
 			pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) { c.MaxConns = 1 })
 			calls := 0
-			r := newReaper(t, pool, reaper.Config{
+			r := reapertest.New(t, pool, reaper.Config{
 				OnApply: func(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
 					calls++
 					return test.hook(ctx, tx, result)
 				},
 			})
 
-			result, err := r.Apply(t.Context(), actor, 10)
+			result, err := r.Apply(t.Context(), reapertest.Actor, 10)
 
 			require.Nil(t, result)
 			require.Error(t, err)
@@ -80,8 +82,8 @@ func TestAnOnApplyThatFailsRollsBack(t *testing.T) {
 				require.ErrorIs(t, err, test.want)
 			}
 			require.Equal(t, 1, calls)
-			require.Equal(t, map[string]int{"leased": 2}, states(t, pool)) // by the one connection
-			require.Equal(t, 0, one[int](t, pool, `select count(*)::int from job_dead_letter`))
+			require.Equal(t, map[string]int{"leased": 2}, reapertest.States(t, pool)) // by the one connection
+			require.Equal(t, 0, reapertest.One[int](t, pool, `select count(*)::int from job_dead_letter`))
 		})
 	}
 }
@@ -89,24 +91,24 @@ func TestAnOnApplyThatFailsRollsBack(t *testing.T) {
 // An audit that is written for nothing fills a table by the minute.
 func TestOnApplyIsNotCalledWhenNothingChanged(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, poison["check"].sql)
-	stale(t, pool, "check", 1, 0, 5)
-	r := newReaper(t, pool, reaper.Config{OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error {
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, reapertest.RejectingSchemas["check"].SQL)
+	reapertest.Stale(t, pool, "check", 1, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error {
 		return errors.New("called")
 	}})
 
-	require.Equal(t, 1, apply(t, r, 10).FailedCount)
+	require.Equal(t, 1, reapertest.Apply(t, r, 10).FailedCount)
 }
 
 // Metrics by kind, and how late a job was, are what a dashboard is for.
 func TestActionsCarryWhatMetricsNeed(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until) values
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until) values
 		('late', 'leased', 'worker-1', now() - interval '90 seconds'), ('ancient', 'leased', null, '-infinity')`)
 
-	actions := apply(t, newReaper(t, pool, reaper.Config{}), 10).Actions
+	actions := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10).Actions
 
 	require.Equal(t, "ancient", actions[0].JobKind)
 	require.Empty(t, actions[0].LeaseOwner)
@@ -115,23 +117,23 @@ func TestActionsCarryWhatMetricsNeed(t *testing.T) {
 	require.Equal(t, "late", actions[1].JobKind)
 	require.Equal(t, "worker-1", actions[1].LeaseOwner)
 	require.GreaterOrEqual(t, actions[1].Overdue, 90*time.Second)
-	require.Less(t, actions[1].Overdue, 90*time.Second+waiting)
+	require.Less(t, actions[1].Overdue, 90*time.Second+reapertest.Waiting)
 }
 
 // One record a pass that changed something keeps a log readable; a payload in it
 // would be a leak.
 func TestALogRecordForAnApplyThatChangedSomething(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
+	pool := reapertest.OpenQueue(t)
 	var log bytes.Buffer
-	r := newReaper(t, pool, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	r := reapertest.New(t, pool, reaper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 
-	apply(t, r, 10)
+	reapertest.Apply(t, r, 10)
 	require.Empty(t, log.String())
 
-	stale(t, pool, "kind", 2, 0, 5)
-	exec(t, pool, `update job_queue set payload = '{"card": "4111"}'`)
-	apply(t, r, 10)
+	reapertest.Stale(t, pool, "kind", 2, 0, 5)
+	reapertest.Exec(t, pool, `update job_queue set payload = '{"card": "4111"}'`)
+	reapertest.Apply(t, r, 10)
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")))
 	require.Contains(t, log.String(), `level=INFO msg="reaped stale leases" actor=test-reaper reset_count=2 dead_letter_count=0`)
 	require.NotContains(t, log.String(), "4111")
@@ -141,32 +143,32 @@ func TestALogRecordForAnApplyThatChangedSomething(t *testing.T) {
 // usable again all the same.
 func TestASwallowedErrorDoesNotSpoilTheCallersTransaction(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
-	tx := begin(t, pool)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	tx := reapertest.Begin(t, pool)
 	swallow := func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
 		_, _ = tx.Exec(ctx, `select from no_such_table`)
 		return nil
 	}
 
 	for _, db := range []reaper.DB{tx, pool} {
-		_, err := newReaper(t, db, reaper.Config{OnApply: swallow}).Apply(t.Context(), actor, 10)
+		_, err := reapertest.New(t, db, reaper.Config{OnApply: swallow}).Apply(t.Context(), reapertest.Actor, 10)
 		require.Error(t, err)
 		require.NotErrorIs(t, err, reaper.ErrOutcomeUnknown)
 	}
-	require.Equal(t, map[string]int{"leased": 1}, states(t, tx))
+	require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, tx))
 }
 
 // A hook that commits the transaction itself: what was done was done, and "nothing
 // has changed" would be a lie.
 func TestAHookThatCommitsMakesTheOutcomeUnknown(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
 
-	_, err := newReaper(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
+	_, err := reapertest.New(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
 		return tx.Commit(ctx)
-	}}).Apply(t.Context(), actor, 10)
+	}}).Apply(t.Context(), reapertest.Actor, 10)
 
 	require.ErrorIs(t, err, reaper.ErrOutcomeUnknown)
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -100,46 +102,46 @@ func TestNewRefusesOneNameForTwoThings(t *testing.T) {
 // in Tokyo's clock is hours ago, and the job is running.
 func TestALeaseEndWithoutAZoneIsAnError(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `alter table job_queue alter lease_until type timestamp`)
-	exec(t, pool, `insert into job_queue (job_kind, state, lease_until)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `alter table job_queue alter lease_until type timestamp`)
+	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_until)
 		values ('k', 'leased', now() at time zone 'UTC' + interval '10 minutes')`)
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
 		tokyo := pgtest.Connect(t, pool, func(c *pgxpool.Config) {
 			c.ConnConfig.RuntimeParams["timezone"] = "Asia/Tokyo"
 			c.ConnConfig.DefaultQueryExecMode = mode
 		})
-		r := newReaper(t, tokyo, reaper.Config{})
+		r := reapertest.New(t, tokyo, reaper.Config{})
 
 		_, err := r.DryRun(t.Context(), 10)
 		require.ErrorIs(t, err, reaper.ErrLeaseType)
-		_, err = r.Apply(t.Context(), actor, 10)
+		_, err = r.Apply(t.Context(), reapertest.Actor, 10)
 		require.ErrorIs(t, err, reaper.ErrLeaseType)
-		require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+		require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
 	}
 }
 
 // A limit of 0 from a missing configuration value must not mean all or nothing.
 func TestALimitBelowOneIsAnError(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
-	r := newReaper(t, pool, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
 
 	for _, limit := range []int{0, -1} {
-		_, err := r.Apply(t.Context(), actor, limit)
+		_, err := r.Apply(t.Context(), reapertest.Actor, limit)
 		require.ErrorIs(t, err, reaper.ErrLimit)
 		_, err = r.DryRun(t.Context(), limit)
 		require.ErrorIs(t, err, reaper.ErrLimit)
 	}
-	require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+	require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
 }
 
 // An actor that cannot be stored must fail before the batch, not in it.
 func TestAnActorThatIsNotTextIsAnError(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	r := newReaper(t, pool, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	r := reapertest.New(t, pool, reaper.Config{})
 
 	for _, actor := range []string{"a\x00b", "\xff"} {
 		_, err := r.Apply(t.Context(), actor, 1)
@@ -166,20 +168,20 @@ func TestASettingThatDoesNotParseIsAnError(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "kind", 1, 0, 5)
-			exec(t, pool, `insert into queue_config (key, value) values ($1, $2)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "kind", 1, 0, 5)
+			reapertest.Exec(t, pool, `insert into queue_config (key, value) values ($1, $2)
 				on conflict (key) do update set value = excluded.value`, test.key, test.value)
 
-			result, err := newReaper(t, pool, reaper.Config{}).Apply(t.Context(), actor, 10)
+			result, err := reapertest.New(t, pool, reaper.Config{}).Apply(t.Context(), reapertest.Actor, 10)
 
 			require.Nil(t, result)
 			var valueErr *gates.ValueError
 			require.ErrorAs(t, err, &valueErr)
 			require.Equal(t, test.key, valueErr.Key)
 			require.Equal(t, test.value, valueErr.Value)
-			require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
-			exec(t, pool, `select from job_queue, queue_config for update nowait`)
+			require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
+			reapertest.Exec(t, pool, `select from job_queue, queue_config for update nowait`)
 		})
 	}
 }
@@ -200,23 +202,23 @@ func TestWhatIsMissingIsPostgreSQLsError(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "retryable", 2, 0, 5)
-			stale(t, pool, "exhausted", 2, 4, 5)
-			role := one[string](t, pool, `select 'user_' || md5(current_database())`)
-			exec(t, pool, `create role `+role)
-			t.Cleanup(func() { dropRole(t, pool, role) })
-			exec(t, pool, `grant select, insert, update on all tables in schema public to `+role)
-			exec(t, pool, strings.ReplaceAll(test.breakage, "%", role))
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "retryable", 2, 0, 5)
+			reapertest.Stale(t, pool, "exhausted", 2, 4, 5)
+			role := reapertest.One[string](t, pool, `select 'user_' || md5(current_database())`)
+			reapertest.Exec(t, pool, `create role `+role)
+			t.Cleanup(func() { reapertest.DropRole(t, pool, role) })
+			reapertest.Exec(t, pool, `grant select, insert, update on all tables in schema public to `+role)
+			reapertest.Exec(t, pool, strings.ReplaceAll(test.breakage, "%", role))
 			asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
 
-			_, err := newReaper(t, asRole, reaper.Config{}).Apply(t.Context(), actor, 10)
+			_, err := reapertest.New(t, asRole, reaper.Config{}).Apply(t.Context(), reapertest.Actor, 10)
 
 			var pgErr *pgconn.PgError
 			require.ErrorAs(t, err, &pgErr)
 			require.Equal(t, test.code, pgErr.Code)
 			if name != "the queue" {
-				require.Equal(t, map[string]int{"leased": 4}, states(t, pool))
+				require.Equal(t, map[string]int{"leased": 4}, reapertest.States(t, pool))
 			}
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -61,7 +63,7 @@ func TestTheJSONIsFixed(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.JSONEq(t, test.want, toJSON(t, test.result))
+			require.JSONEq(t, test.want, reapertest.JSON(t, test.result))
 		})
 	}
 }
@@ -81,7 +83,7 @@ func FuzzLeaseUntilSurvivesJSON(f *testing.F) {
 		}
 		job := reaper.Job{LeaseUntil: time.UnixMicro(micros).UTC()}
 		var back reaper.Job
-		require.NoError(t, json.Unmarshal([]byte(toJSON(t, job)), &back))
+		require.NoError(t, json.Unmarshal([]byte(reapertest.JSON(t, job)), &back))
 		if micros > lastOfRFC3339 {
 			job.LeaseUntil = time.UnixMicro(lastOfRFC3339).UTC() // it is not stale for thousands of years
 		}
@@ -118,8 +120,8 @@ func TestTheJSONHasNoYearBeyond9999(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Contains(t, toJSON(t, reaper.Action{ScheduledAt: test.at}), `"scheduled_at":"`+test.want+`"`)
-			require.Contains(t, toJSON(t, reaper.Job{LeaseUntil: test.at}), `"lease_until":"`+test.want+`"`)
+			require.Contains(t, reapertest.JSON(t, reaper.Action{ScheduledAt: test.at}), `"scheduled_at":"`+test.want+`"`)
+			require.Contains(t, reapertest.JSON(t, reaper.Job{LeaseUntil: test.at}), `"lease_until":"`+test.want+`"`)
 		})
 	}
 }

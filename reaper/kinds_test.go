@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/reaper"
@@ -36,16 +38,16 @@ func TestKindsNarrowWhatIsSettled(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			exec(t, pool, `alter table job_queue alter job_kind drop not null; alter table job_dead_letter alter job_kind drop not null`)
-			exec(t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until, attempts)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, `alter table job_queue alter job_kind drop not null; alter table job_dead_letter alter job_kind drop not null`)
+			reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until, attempts)
 				select kind, 'leased', 'w', now() - interval '10 minutes', a from unnest($1::text[]) kind, unnest('{0,4}'::int[]) a`,
 				[]*string{nil, ptr("a"), ptr("b"), ptr(`c"'\`)})
-			r := newReaper(t, pool, test.cfg)
+			r := reapertest.New(t, pool, test.cfg)
 
 			dryRun, err := r.DryRun(t.Context(), 100)
 			require.NoError(t, err)
-			result := apply(t, r, 100)
+			result := reapertest.Apply(t, r, 100)
 
 			require.Equal(t, 2*len(test.want), dryRun.StaleLeaseCount)
 			require.Len(t, dryRun.Jobs, dryRun.StaleLeaseCount)
@@ -53,9 +55,9 @@ func TestKindsNarrowWhatIsSettled(t *testing.T) {
 			for i, action := range result.Actions {
 				require.Equal(t, dryRun.Jobs[i].JobID, action.JobID)
 			}
-			require.Equal(t, test.want, one[[]string](t, pool, `select coalesce(array_agg(distinct coalesce(job_kind, '') order by coalesce(job_kind, '')), '{}')
+			require.Equal(t, test.want, reapertest.One[[]string](t, pool, `select coalesce(array_agg(distinct coalesce(job_kind, '') order by coalesce(job_kind, '')), '{}')
 				from job_queue where state <> 'leased'`))
-			require.Equal(t, 8-2*len(test.want), states(t, pool)["leased"])
+			require.Equal(t, 8-2*len(test.want), reapertest.States(t, pool)["leased"])
 		})
 	}
 }
@@ -66,29 +68,29 @@ func ptr[T any](value T) *T { return &value }
 // this one's.
 func TestMaxStaleCountsTheReapersKinds(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "ours", 2, 0, 5)
-	stale(t, pool, "theirs", 20, 0, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "ours", 2, 0, 5)
+	reapertest.Stale(t, pool, "theirs", 20, 0, 5)
 
-	require.Len(t, apply(t, newReaper(t, pool, reaper.Config{MaxStale: 2, Kinds: []string{"ours"}}), 10).Actions, 2)
+	require.Len(t, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{MaxStale: 2, Kinds: []string{"ours"}}), 10).Actions, 2)
 }
 
 // A loop knows of the kind whose leases are given more time: it comes when that
 // time is over, not when it next happens to look at everything.
 func TestRunForeseesTheEndOfAKindsGrace(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values
 		('slow', 'leased', now() - interval '100 milliseconds'), ('quick', 'leased', now() - interval '200 milliseconds'),
 		('theirs', 'leased', now() - interval '300 milliseconds'), ('quick', 'leased', now() + interval '1 second')`)
-	r := newReaper(t, pool, reaper.Config{
+	r := reapertest.New(t, pool, reaper.Config{
 		ExceptKinds: []string{"theirs"}, KindGrace: map[string]time.Duration{"slow": 2 * time.Second},
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // before the first full look
 	defer cancel()
 	var kinds []string
 
-	err := r.Run(ctx, actor, reaper.RunConfig{
+	err := r.Run(ctx, reapertest.Actor, reaper.RunConfig{
 		Interval: time.Hour, MinInterval: 10 * time.Millisecond, Settle: 1,
 		OnPass: func(_ context.Context, pass reaper.Pass) {
 			if pass.Result == nil {
@@ -106,13 +108,13 @@ func TestRunForeseesTheEndOfAKindsGrace(t *testing.T) {
 
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, []string{"quick", "quick", "slow"}, kinds)
-	require.Equal(t, map[string]int{"leased": 1, "retry_waiting": 3}, states(t, pool))
+	require.Equal(t, map[string]int{"leased": 1, "retry_waiting": 3}, reapertest.States(t, pool))
 }
 
 // A wrong kind shows at once, not as jobs that are never settled.
 func TestNewRefusesKindsThatCannotBe(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
+	pool := reapertest.OpenQueue(t)
 
 	tests := map[string]struct {
 		cfg  reaper.Config
@@ -138,10 +140,10 @@ func TestNewRefusesKindsThatCannotBe(t *testing.T) {
 // The longest grace that there is must not overflow on its way to the server.
 func TestTheLongestKindGraceIsTaken(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "slow", 1, 0, 5)
-	stale(t, pool, "quick", 1, 0, 5)
-	r := newReaper(t, pool, reaper.Config{KindGrace: map[string]time.Duration{"slow": math.MaxInt64}})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "slow", 1, 0, 5)
+	reapertest.Stale(t, pool, "quick", 1, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{KindGrace: map[string]time.Duration{"slow": math.MaxInt64}})
 
-	require.Len(t, apply(t, r, 10).Actions, 1)
+	require.Len(t, reapertest.Apply(t, r, 10).Actions, 1)
 }

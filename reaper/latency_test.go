@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -18,14 +20,14 @@ import (
 // sees it, so the figures are a round trip too high.
 func BenchmarkRunLatency(b *testing.B) {
 	const leases = 200
-	pool := openQueue(b)
+	pool := reapertest.OpenQueue(b)
 	var lags []time.Duration
 	for b.Loop() {
-		exec(b, pool, `truncate job_queue`)
-		exec(b, pool, `insert into job_queue (job_kind, state, lease_until)
+		reapertest.Exec(b, pool, `truncate job_queue`)
+		reapertest.Exec(b, pool, `insert into job_queue (job_kind, state, lease_until)
 			select 'kind', 'leased', now() + make_interval(secs => 0.5 + random() * 5) from generate_series(1, $1::int)`, leases)
 		passes := make(chan []reaper.Action, leases)
-		stop := run(b, newReaper(b, pool, reaper.Config{}), reaper.RunConfig{
+		stop := reapertest.Run(b, reapertest.New(b, pool, reaper.Config{}), reaper.RunConfig{
 			MinInterval: 10 * time.Millisecond, Settle: 1,
 			OnPass: func(_ context.Context, p reaper.Pass) {
 				if p.Err == nil && len(p.Result.Actions) > 0 {
@@ -35,7 +37,7 @@ func BenchmarkRunLatency(b *testing.B) {
 		})
 		for met := 0; met < leases; {
 			actions := <-passes
-			committed := one[time.Time](b, pool, `select clock_timestamp()`)
+			committed := reapertest.One[time.Time](b, pool, `select clock_timestamp()`)
 			for _, action := range actions {
 				lags = append(lags, committed.Sub(action.LeaseUntil))
 			}
@@ -53,20 +55,20 @@ func BenchmarkRunLatency(b *testing.B) {
 // The queries of a minute in which nothing is due, at the defaults. It takes
 // that minute.
 func BenchmarkRunIdleMinute(b *testing.B) {
-	pool := openQueue(b)
-	recorder := &recorder{}
+	pool := reapertest.OpenQueue(b)
+	recorder := &reapertest.Recorder{}
 	config := pool.Config().ConnConfig
 	config.Tracer = recorder
 	conn, err := pgx.ConnectConfig(b.Context(), config)
 	require.NoError(b, err)
 	passes := make(chan reaper.Pass, 10)
-	stop := run(b, newReaper(b, conn, reaper.Config{}), reaper.RunConfig{
+	stop := reapertest.Run(b, reapertest.New(b, conn, reaper.Config{}), reaper.RunConfig{
 		Settle: 1, OnPass: func(_ context.Context, p reaper.Pass) { passes <- p },
 	})
 	<-passes // the first applies
-	before := recorder.count()
+	before := recorder.Count()
 	<-time.After(time.Minute)
-	b.ReportMetric(float64(recorder.count()-before), "queries/minute")
+	b.ReportMetric(float64(recorder.Count()-before), "queries/minute")
 	stop()
 	require.NoError(b, conn.Close(context.WithoutCancel(b.Context())))
 }

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -21,9 +22,9 @@ import (
 const fewPages = 100
 
 // scattered inserts jobs whose leases ended long ago, in no order.
-func scattered(t *testing.T, db execer, jobs int) {
+func scattered(t *testing.T, db reapertest.Execer, jobs int) {
 	t.Helper()
-	exec(t, db, `insert into job_queue (job_kind, state, lease_until)
+	reapertest.Exec(t, db, `insert into job_queue (job_kind, state, lease_until)
 		select 'old', 'leased', now() - interval '1 day' - make_interval(secs => 1e6 * random())
 		from generate_series(1, $1::int)`, jobs)
 }
@@ -34,31 +35,24 @@ func report(t *testing.T, pool *pgxpool.Pool) {
 	conn, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	exec(t, conn, `begin isolation level repeatable read`)
-	exec(t, conn, `select from job_queue limit 1`)
-}
-
-// place is from where a look or a claim begins.
-func (s sent) place() pgtype.Timestamptz {
-	at := map[string]int{"reaper.poll": 1, "reaper.claim": 2}[s.name()]
-	place, _ := s.args[at].(pgtype.Timestamptz)
-	return place
+	reapertest.Exec(t, conn, `begin isolation level repeatable read`)
+	reapertest.Exec(t, conn, `select from job_queue limit 1`)
 }
 
 // pagesOf returns how many pages the dearest look or claim of a log touches, of
 // those that begin at the oldest lease and of those that begin at a place.
-func pagesOf(t *testing.T, pool *pgxpool.Pool, log []sent) (whole, rest map[string]int) {
+func pagesOf(t *testing.T, pool *pgxpool.Pool, log []reapertest.Sent) (whole, rest map[string]int) {
 	t.Helper()
 	whole, rest = map[string]int{}, map[string]int{}
-	replay(t, pool, `select`, log, func(db execer, s sent) {
+	replay(t, pool, `select`, log, func(db reapertest.Execer, s reapertest.Sent) {
 		pages := whole
 		switch {
-		case s.name() != "reaper.poll" && s.name() != "reaper.claim":
+		case s.Name() != "reaper.poll" && s.Name() != "reaper.claim":
 			return
-		case s.place().Valid:
+		case s.Place().Valid:
 			pages = rest
 		}
-		pages[s.name()] = max(pages[s.name()], explain(t, db, s).pages())
+		pages[s.Name()] = max(pages[s.Name()], explain(t, db, s).pages())
 	})
 	return whole, rest
 }
@@ -68,22 +62,22 @@ func pagesOf(t *testing.T, pool *pgxpool.Pool, log []sent) (whole, rest map[stri
 func TestALoopDoesNotWalkWhatHasLeftTheIndex(t *testing.T) {
 	t.Parallel()
 	const left = 50_000
-	pool := openQueue(t)
+	pool := reapertest.OpenQueue(t)
 	scattered(t, pool, left)
 	report(t, pool)
-	exec(t, pool, `update job_queue set state = 'succeeded', lease_until = null`)
-	soon(t, pool)
-	traced, recorder := recording(t, pool)
-	stop := run(t, newReaper(t, traced, reaper.Config{}), reaper.RunConfig{
+	reapertest.Exec(t, pool, `update job_queue set state = 'succeeded', lease_until = null`)
+	reapertest.Soon(t, pool)
+	traced, recorder := reapertest.Recording(t, pool)
+	stop := reapertest.Run(t, reapertest.New(t, traced, reaper.Config{}), reaper.RunConfig{
 		Interval: time.Hour, MinInterval: time.Millisecond, Settle: 1, // it looks at everything at its start alone
 	})
 	require.Eventually(t, func() bool {
-		claims := recorder.named("reaper.claim")
-		return len(claims) > 0 && claims[len(claims)-1].place().Valid
-	}, waiting, tick)
+		claims := recorder.Named("reaper.claim")
+		return len(claims) > 0 && claims[len(claims)-1].Place().Valid
+	}, reapertest.Waiting, reapertest.Tick)
 	stop()
 
-	whole, rest := pagesOf(t, pool, recorder.statements())
+	whole, rest := pagesOf(t, pool, recorder.Statements())
 
 	require.Greater(t, whole["reaper.poll"], left/2)
 	require.Greater(t, whole["reaper.claim"], left/2)
@@ -96,14 +90,14 @@ func TestALoopDoesNotWalkWhatHasLeftTheIndex(t *testing.T) {
 func TestADrainDoesNotWalkWhatItHasReaped(t *testing.T) {
 	t.Parallel()
 	const jobs = 5000
-	pool := openQueue(t)
+	pool := reapertest.OpenQueue(t)
 	scattered(t, pool, jobs)
 	report(t, pool)
-	traced, recorder := recording(t, pool)
-	_, err := newReaper(t, traced, reaper.Config{}).Drain(t.Context(), actor, jobs/10)
+	traced, recorder := reapertest.Recording(t, pool)
+	_, err := reapertest.New(t, traced, reaper.Config{}).Drain(t.Context(), reapertest.Actor, jobs/10)
 	require.NoError(t, err)
-	log := recorder.statements()
-	begins := func(s sent) bool { return strings.HasPrefix(s.sql, "begin") }
+	log := recorder.Statements()
+	begins := func(s reapertest.Sent) bool { return strings.HasPrefix(s.SQL, "begin") }
 	second := 1 + slices.IndexFunc(log[1:], begins)
 	last := len(log) - 1
 	for !begins(log[last]) {

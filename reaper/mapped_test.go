@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -105,14 +107,14 @@ func TestParityOverMappedTables(t *testing.T) {
 	for name, ddl := range mappedDDLs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := withOracle(t, pgtest.New(t))
-			exec(t, pool, `alter table job_queue add column tags text[], add column cost numeric(30, 10)`)
-			exec(t, pool, ddl)
-			require.Empty(t, verify(t, pool, mapped).Problems)
+			pool := reapertest.WithOracle(t, pgtest.New(t))
+			reapertest.Exec(t, pool, `alter table job_queue add column tags text[], add column cost numeric(30, 10)`)
+			reapertest.Exec(t, pool, ddl)
+			require.Empty(t, reapertest.Verify(t, pool, mapped).Problems)
 			conn, err := pool.Acquire(t.Context())
 			require.NoError(t, err)
 			defer conn.Release()
-			exec(t, conn, `set timezone = 'UTC'`)
+			reapertest.Exec(t, conn, `set timezone = 'UTC'`)
 			for round := range parityRounds / 2 {
 				compareMapped(t, conn.Conn(), rand.New(rand.NewPCG(2, uint64(round))))
 			}
@@ -126,29 +128,29 @@ func compareMapped(t *testing.T, conn *pgx.Conn, random *rand.Rand) {
 	require.NoError(t, err)
 	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it is only a test's rows
 	fillQueue(t, tx, random)
-	exec(t, tx, copyMapped)
+	reapertest.Exec(t, tx, copyMapped)
 	limit := 1 + random.IntN(25)
 	users := `select coalesce(md5(string_agg(concat_ws('~', id, payload, tags, priority, double), ',' order by id)), '')
 		from "Work"."Tasks"`
-	before := one[string](t, tx, users)
+	before := reapertest.One[string](t, tx, users)
 
-	r := newReaper(t, tx, mapped)
+	r := reapertest.New(t, tx, mapped)
 	dryRun, err := r.DryRun(t.Context(), limit)
 	require.NoError(t, err)
-	result, err := r.Apply(t.Context(), actor, limit)
+	result, err := r.Apply(t.Context(), reapertest.Actor, limit)
 	require.NoError(t, err)
-	require.Equal(t, before, one[string](t, tx, users))
-	got := []string{translate(t, tx, toJSON(t, dryRun)), translate(t, tx, toJSON(t, result)), one[string](t, tx, backToReference)}
+	require.Equal(t, before, reapertest.One[string](t, tx, users))
+	got := []string{translate(t, tx, reapertest.JSON(t, dryRun)), translate(t, tx, reapertest.JSON(t, result)), reapertest.One[string](t, tx, backToReference)}
 
 	want := []string{
-		one[string](t, tx, `select fn_job_reap_stale_leases_dry_run($1)::text`, limit),
-		one[string](t, tx, `select fn_job_reap_stale_leases_apply($1, $2)::text`, actor, limit),
-		one[string](t, tx, `select coalesce(jsonb_agg(to_jsonb(q) - '{payload,tags,cost}'::text[] order by job_id), '[]')::text from job_queue q`),
+		reapertest.One[string](t, tx, `select fn_job_reap_stale_leases_dry_run($1)::text`, limit),
+		reapertest.One[string](t, tx, `select fn_job_reap_stale_leases_apply($1, $2)::text`, reapertest.Actor, limit),
+		reapertest.One[string](t, tx, `select coalesce(jsonb_agg(to_jsonb(q) - '{payload,tags,cost}'::text[] order by job_id), '[]')::text from job_queue q`),
 	}
 	for i, part := range []string{"dry run", "apply", "queue"} {
 		require.Equal(t, normal(t, want[i]), normal(t, got[i]), part)
 	}
-	require.Zero(t, one[int](t, tx, `select count(*)::int from "Work"."Dead Tasks" d
+	require.Zero(t, reapertest.One[int](t, tx, `select count(*)::int from "Work"."Dead Tasks" d
 		full join (job_dead_letter join ids using (job_id)) o on o.id = d.job_id
 		where (d.job_kind, d.attempts, d.max_attempts, d.final_error, d.moved_by, d.moved_at)
 			is distinct from (o.job_kind, o.attempts, o.max_attempts, o.final_error, o.moved_by, o.moved_at)
@@ -178,23 +180,23 @@ func TestTwoReapersOverPartitions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
-			exec(t, pool, ddl)
-			exec(t, pool, `insert into "Work"."Tasks" (kind, status, tries, "max tries", visible_until)
+			reapertest.Exec(t, pool, ddl)
+			reapertest.Exec(t, pool, `insert into "Work"."Tasks" (kind, status, tries, "max tries", visible_until)
 				select 'k', 'running', i % 5, 5, now() - make_interval(secs => i) from generate_series(1, 2000) i`)
-			exec(t, pool, `insert into "Work".settings values ('queue.job_substrate.enabled', 'true'),
+			reapertest.Exec(t, pool, `insert into "Work".settings values ('queue.job_substrate.enabled', 'true'),
 				('queue.lease.reaper_enabled', '"on"'), ('queue.lease.reaper_dry_run_only', 'false')`)
 
 			var group sync.WaitGroup
 			for range 2 {
-				r := newReaper(t, pool, mapped)
+				r := reapertest.New(t, pool, mapped)
 				group.Go(func() { drainAll(t, pool, r) })
 			}
 			group.Wait()
 
-			require.Equal(t, 2000, one[int](t, pool, `select count(*)::int from "Work"."Tasks" q
+			require.Equal(t, 2000, reapertest.One[int](t, pool, `select count(*)::int from "Work"."Tasks" q
 				where status = case when tries = 5 then 'dead' else 'retryable' end::"Work".status`))
-			require.Equal(t, 400, one[int](t, pool, `select count(distinct job_id)::int from "Work"."Dead Tasks"`))
-			require.Equal(t, 400, one[int](t, pool, `select count(*)::int from "Work"."Dead Tasks"`))
+			require.Equal(t, 400, reapertest.One[int](t, pool, `select count(distinct job_id)::int from "Work"."Dead Tasks"`))
+			require.Equal(t, 400, reapertest.One[int](t, pool, `select count(*)::int from "Work"."Dead Tasks"`))
 		})
 	}
 }
@@ -203,7 +205,7 @@ func TestTwoReapersOverPartitions(t *testing.T) {
 func drainAll(t *testing.T, pool *pgxpool.Pool, r *reaper.Reaper) {
 	t.Helper()
 	for {
-		if _, err := r.Drain(t.Context(), actor, 50); err != nil {
+		if _, err := r.Drain(t.Context(), reapertest.Actor, 50); err != nil {
 			t.Error(err)
 			return
 		}
@@ -218,21 +220,21 @@ func drainAll(t *testing.T, pool *pgxpool.Pool, r *reaper.Reaper) {
 // Not every queue has a kind, or room for an error.
 func TestAQueueWithoutKindAndError(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
-	stale(t, pool, "kind", 1, 4, 5)
-	exec(t, pool, `alter table job_queue drop column job_kind, drop column last_error, alter job_id type text`)
-	exec(t, pool, `alter table job_dead_letter alter job_id type text`)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	reapertest.Stale(t, pool, "kind", 1, 4, 5)
+	reapertest.Exec(t, pool, `alter table job_queue drop column job_kind, drop column last_error, alter job_id type text`)
+	reapertest.Exec(t, pool, `alter table job_dead_letter alter job_id type text`)
 	cfg := reaper.Config{Queue: reaper.Table{Columns: reaper.Columns{JobKind: reaper.None, LastError: reaper.None}}}
 
-	require.Empty(t, verify(t, pool, cfg).Problems)
-	r := newReaper(t, pool, cfg)
+	require.Empty(t, reapertest.Verify(t, pool, cfg).Problems)
+	r := reapertest.New(t, pool, cfg)
 	dryRun, err := r.DryRun(t.Context(), 10)
 	require.NoError(t, err)
 	require.Empty(t, dryRun.Jobs[0].JobKind)
-	result := apply(t, r, 10)
+	result := reapertest.Apply(t, r, 10)
 
 	require.Equal(t, 1, result.ResetCount)
 	require.Equal(t, 1, result.DeadLetterCount)
-	require.Empty(t, one[string](t, pool, `select job_kind from job_dead_letter`))
+	require.Empty(t, reapertest.One[string](t, pool, `select job_kind from job_dead_letter`))
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/stretchr/testify/require"
 
@@ -12,11 +14,11 @@ import (
 
 // lastLook returns from where the loop has looked last: a time, or the oldest
 // lease, which is not valid.
-func lastLook(t *testing.T, recorder *recorder) pgtype.Timestamptz {
+func lastLook(t *testing.T, recorder *reapertest.Recorder) pgtype.Timestamptz {
 	t.Helper()
-	looks := recorder.named("reaper.poll")
+	looks := recorder.Named("reaper.poll")
 	require.NotEmpty(t, looks)
-	from, ok := looks[len(looks)-1].args[1].(pgtype.Timestamptz)
+	from, ok := looks[len(looks)-1].Args[1].(pgtype.Timestamptz)
 	require.True(t, ok)
 	return from
 }
@@ -51,24 +53,24 @@ func TestAFullLookFindsWhatIsBelowTheMark(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			soon(t, pool)
-			exec(t, pool, test.before)
-			worker := begin(t, pool)
-			exec(t, worker, test.meanwhile)
-			traced, recorder := recording(t, pool)
-			loop := hold(t, newReaper(t, traced, reaper.Config{}), reaper.RunConfig{
+			pool := reapertest.OpenQueue(t)
+			reapertest.Soon(t, pool)
+			reapertest.Exec(t, pool, test.before)
+			worker := reapertest.Begin(t, pool)
+			reapertest.Exec(t, worker, test.meanwhile)
+			traced, recorder := reapertest.Recording(t, pool)
+			loop := reapertest.Hold(t, reapertest.New(t, traced, reaper.Config{}), reaper.RunConfig{
 				Interval: time.Second, MinInterval: time.Millisecond, Settle: 1,
 			})
-			require.Equal(t, test.failed, loop.pass(t).Result.FailedCount)
-			loop.until(t, func() bool { return lastLook(t, recorder).Valid })
+			require.Equal(t, test.failed, loop.Pass(t).Result.FailedCount)
+			loop.Until(t, func() bool { return lastLook(t, recorder).Valid })
 			mark := lastLook(t, recorder).Time
 			require.Zero(t, below(t, pool))
 
 			require.NoError(t, worker.Commit(t.Context()))
-			exec(t, pool, test.then)
-			require.True(t, one[time.Time](t, pool, `select lease_until from job_queue where job_kind = 'below'`).Before(mark))
-			loop.until(t, func() bool { return !lastLook(t, recorder).Valid })
+			reapertest.Exec(t, pool, test.then)
+			require.True(t, reapertest.One[time.Time](t, pool, `select lease_until from job_queue where job_kind = 'below'`).Before(mark))
+			loop.Until(t, func() bool { return !lastLook(t, recorder).Valid })
 
 			require.Equal(t, 1, below(t, pool))
 		})
@@ -76,7 +78,7 @@ func TestAFullLookFindsWhatIsBelowTheMark(t *testing.T) {
 }
 
 // below counts the jobs below the mark that were given back.
-func below(t *testing.T, db execer) int {
+func below(t *testing.T, db reapertest.Execer) int {
 	t.Helper()
-	return one[int](t, db, `select count(*)::int from job_queue where job_kind = 'below' and state = 'retry_waiting'`)
+	return reapertest.One[int](t, db, `select count(*)::int from job_queue where job_kind = 'below' and state = 'retry_waiting'`)
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -41,7 +43,7 @@ func TestEverySetUpReapsAlike(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			admin := withOracle(t, openQueue(t))
+			admin := reapertest.WithOracle(t, reapertest.OpenQueue(t))
 			pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
 				c.ConnConfig.DefaultQueryExecMode = cmp.Or(test.mode, c.ConnConfig.DefaultQueryExecMode)
 				for key, value := range test.params {
@@ -52,39 +54,10 @@ func TestEverySetUpReapsAlike(t *testing.T) {
 				}
 			})
 			for _, mover := range []deadletter.Mover{deadletter.Table{}, deadletter.Function{}} {
-				reapAlike(t, pool, mover)
+				reapertest.ReapAlike(t, pool, mover)
 			}
 		})
 	}
-}
-
-func reapAlike(t *testing.T, pool *pgxpool.Pool, mover deadletter.Mover) {
-	t.Helper()
-	ctx := t.Context()
-	exec(t, pool, `truncate job_queue, job_dead_letter`)
-	stale(t, pool, "retryable", 3, 0, 5)
-	stale(t, pool, "exhausted", 2, 4, 5)
-	exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values
-		('old', 'leased', '0044-03-15 12:00:00.000001+00 BC'), ('older', 'leased', '-infinity')`)
-	r := newReaper(t, pool, reaper.Config{DeadLetter: mover})
-
-	dryRun, err := r.DryRun(ctx, 100)
-	require.NoError(t, err)
-	result := apply(t, r, 100)
-
-	require.Len(t, dryRun.Jobs, 7)
-	require.Equal(t, "older", dryRun.Jobs[0].JobKind)
-	require.Contains(t, toJSON(t, dryRun.Jobs[1]), `"0044-03-15T12:00:00.000001Z BC"`)
-	require.Equal(t, 5, result.ResetCount)
-	require.Equal(t, 2, result.DeadLetterCount)
-	for i, action := range result.Actions {
-		require.Equal(t, dryRun.Jobs[i].JobID, action.JobID)
-		if action.Action == reaper.ResetToRetryWaiting {
-			require.True(t, one[bool](t, pool, `select scheduled_at = $1::timestamptz from job_queue where job_id = $2::uuid`,
-				action.ScheduledAt, action.JobID), "the result and the row agree")
-		}
-	}
-	require.Empty(t, apply(t, r, 100).Actions)
 }
 
 // Under a stricter level than it asks for, an apply would fail whenever a worker
@@ -92,9 +65,9 @@ func reapAlike(t *testing.T, pool *pgxpool.Pool, mover deadletter.Mover) {
 // each job's kind.
 func TestTheIsolationLevelIsAskedFor(t *testing.T) {
 	t.Parallel()
-	admin := openQueue(t)
-	stale(t, admin, "kind", 2, 0, 5)
-	exec(t, admin, `alter table job_queue rename to jobs;
+	admin := reapertest.OpenQueue(t)
+	reapertest.Stale(t, admin, "kind", 2, 0, 5)
+	reapertest.Exec(t, admin, `alter table job_queue rename to jobs;
 		create view job_queue as select job_id, current_setting('transaction_isolation') as job_kind, state, attempts,
 			max_attempts, scheduled_at, lease_owner, lease_until, last_error from jobs`)
 	pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
@@ -102,39 +75,39 @@ func TestTheIsolationLevelIsAskedFor(t *testing.T) {
 	})
 
 	for _, cfg := range []reaper.Config{{}, {MaxStale: 100}} { // at once, and step by step
-		r := newReaper(t, pool, cfg)
+		r := reapertest.New(t, pool, cfg)
 		dryRun, err := r.DryRun(t.Context(), 1)
 		require.NoError(t, err)
 		require.Equal(t, "read committed", dryRun.Jobs[0].JobKind)
-		require.Equal(t, "read committed", apply(t, r, 1).Actions[0].JobKind)
+		require.Equal(t, "read committed", reapertest.Apply(t, r, 1).Actions[0].JobKind)
 	}
 }
 
 // A single connection is a DB too, and stays usable.
 func TestAConnectionIsADB(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
 	conn, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
 	require.NoError(t, err)
 	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // the test is over
 
-	require.Len(t, apply(t, newReaper(t, conn, reaper.Config{}), 1).Actions, 1)
+	require.Len(t, reapertest.Apply(t, reapertest.New(t, conn, reaper.Config{}), 1).Actions, 1)
 	require.Equal(t, byte('I'), conn.PgConn().TxStatus())
 }
 
 // In a caller's transaction the caller has the last word.
 func TestACallersRollbackUndoesTheApply(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 2, 4, 5)
-	tx := begin(t, pool)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 2, 4, 5)
+	tx := reapertest.Begin(t, pool)
 
-	require.Equal(t, 2, apply(t, newReaper(t, tx, reaper.Config{}), 10).DeadLetterCount)
+	require.Equal(t, 2, reapertest.Apply(t, reapertest.New(t, tx, reaper.Config{}), 10).DeadLetterCount)
 	require.NoError(t, tx.Rollback(t.Context()))
 
-	require.Zero(t, one[int](t, pool, `select count(*)::int from job_dead_letter`))
-	require.Equal(t, map[string]int{"leased": 2}, states(t, pool))
+	require.Zero(t, reapertest.One[int](t, pool, `select count(*)::int from job_dead_letter`))
+	require.Equal(t, map[string]int{"leased": 2}, reapertest.States(t, pool))
 }
 
 // onlyBegin is a DB that hides pgx's BeginTx, as a wrapper of the user's may.
@@ -143,12 +116,12 @@ type onlyBegin struct{ reaper.DB }
 // A wrapper gets the isolation level of its database, and must still be served.
 func TestADBWithBeginAloneIsEnough(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
-	r := newReaper(t, onlyBegin{pool}, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	r := reapertest.New(t, onlyBegin{pool}, reaper.Config{})
 
 	dryRun, err := r.DryRun(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, dryRun.Jobs, 1)
-	require.Len(t, apply(t, r, 10).Actions, 1)
+	require.Len(t, reapertest.Apply(t, r, 10).Actions, 1)
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -54,20 +56,20 @@ func TestAMoverThatTurnsAJobAwayLeavesItAsItWas(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := withOracle(t, openQueue(t))
-			exec(t, pool, test.sql)
-			stale(t, pool, "good", 10, 0, 5)
-			stale(t, pool, "good", 10, 4, 5)
-			stale(t, pool, "bad", 2, 4, 5)
-			before := badRows(t, pool, "bad")
+			pool := reapertest.WithOracle(t, reapertest.OpenQueue(t))
+			reapertest.Exec(t, pool, test.sql)
+			reapertest.Stale(t, pool, "good", 10, 0, 5)
+			reapertest.Stale(t, pool, "good", 10, 4, 5)
+			reapertest.Stale(t, pool, "bad", 2, 4, 5)
+			before := reapertest.BadRows(t, pool, "bad")
 
-			result := apply(t, newReaper(t, pool, reaper.Config{DeadLetter: test.mover}), 100)
+			result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: test.mover}), 100)
 
 			require.Equal(t, 10, result.ResetCount)
 			require.Equal(t, 10, result.DeadLetterCount)
-			requireFailures(t, pool, result, "bad", test.sqlState, 2)
-			require.Equal(t, before, badRows(t, pool, "bad"))
-			require.Equal(t, 10, one[int](t, pool, `select count(*)::int from job_dead_letter`))
+			reapertest.RequireFailures(t, pool, result, "bad", test.sqlState, 2)
+			require.Equal(t, before, reapertest.BadRows(t, pool, "bad"))
+			require.Equal(t, 10, reapertest.One[int](t, pool, `select count(*)::int from job_dead_letter`))
 		})
 	}
 }
@@ -110,37 +112,37 @@ func panicForBad(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]dead
 // must not be tried one by one.
 func TestAMoverThatIsUnavailableEndsTheApply(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "dying", 8, 4, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "dying", 8, 4, 5)
 	calls := 0
 	mover := deadletter.MoverFunc(func(context.Context, pgx.Tx, deadletter.Batch) ([]deadletter.Receipt, error) {
 		calls++
 		return nil, fmt.Errorf("the bucket is away: %w", deadletter.ErrUnavailable)
 	})
 
-	_, err := newReaper(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), actor, 10)
+	_, err := reapertest.New(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), reapertest.Actor, 10)
 
 	require.ErrorIs(t, err, deadletter.ErrUnavailable)
 	require.Equal(t, 1, calls)
-	require.Equal(t, map[string]int{"leased": 8}, states(t, pool))
+	require.Equal(t, map[string]int{"leased": 8}, reapertest.States(t, pool))
 }
 
 // A policy or a source that panics for one odd number must not take the service
 // with it, nor leave a transaction open.
 func TestAPanicInThePolicyOrTheSourceIsAnError(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
 	errOdd := errors.New("odd")
 
 	for name, cfg := range map[string]reaper.Config{
 		"policy": {Backoff: backoff.PolicyFunc(func(int, int64) int64 { panic(errOdd) })},
 		"source": {Gates: panickingSource{errOdd}},
 	} {
-		_, err := newReaper(t, pool, cfg).Apply(t.Context(), actor, 10)
+		_, err := reapertest.New(t, pool, cfg).Apply(t.Context(), reapertest.Actor, 10)
 		require.ErrorIs(t, err, errOdd, name)
-		require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
-		exec(t, pool, `select from job_queue, queue_config for update nowait`)
+		require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
+		reapertest.Exec(t, pool, `select from job_queue, queue_config for update nowait`)
 	}
 }
 
@@ -161,16 +163,16 @@ func TestAMoverMustReturnOneReceiptForEachJob(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "dying", 1, 4, 5)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "dying", 1, 4, 5)
 			mover := deadletter.MoverFunc(func(context.Context, pgx.Tx, deadletter.Batch) ([]deadletter.Receipt, error) {
 				return test.receipts, nil
 			})
 
-			_, err := newReaper(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), actor, 10)
+			_, err := reapertest.New(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), reapertest.Actor, 10)
 
 			require.ErrorIs(t, err, reaper.ErrReceipts)
-			require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
+			require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
 		})
 	}
 }
@@ -179,8 +181,8 @@ func TestAMoverMustReturnOneReceiptForEachJob(t *testing.T) {
 // as a failure of every job.
 func TestAnErrorThatIsNoRowsIsTheAppliesError(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "dying", 4, 4, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "dying", 4, 4, 5)
 	calls := 0
 	mover := deadletter.MoverFunc(func(ctx context.Context, _ pgx.Tx, _ deadletter.Batch) ([]deadletter.Receipt, error) {
 		calls++
@@ -188,11 +190,11 @@ func TestAnErrorThatIsNoRowsIsTheAppliesError(t *testing.T) {
 		return nil, err
 	})
 
-	result, err := newReaper(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), actor, 10)
+	result, err := reapertest.New(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), reapertest.Actor, 10)
 
 	require.Nil(t, result)
 	require.Error(t, err)
 	require.LessOrEqual(t, calls, 2+4) // the batch twice, and each job alone
-	require.Equal(t, map[string]int{"leased": 4}, states(t, pool))
+	require.Equal(t, map[string]int{"leased": 4}, reapertest.States(t, pool))
 	require.NotErrorIs(t, err, reaper.ErrOutcomeUnknown)
 }

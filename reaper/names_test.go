@@ -3,6 +3,8 @@ package reaper_test
 import (
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -14,10 +16,10 @@ import (
 // A name with a quote in it is a name, not SQL.
 func TestNamesWithQuotesAreNames(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "retryable", 2, 0, 5)
-	stale(t, pool, "exhausted", 2, 4, 5)
-	exec(t, pool, `create schema "Odd-Schema";
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "retryable", 2, 0, 5)
+	reapertest.Stale(t, pool, "exhausted", 2, 4, 5)
+	reapertest.Exec(t, pool, `create schema "Odd-Schema";
 		alter table job_queue set schema "Odd-Schema";
 		alter table "Odd-Schema".job_queue rename to "job""queue; drop table x";
 		alter table "Odd-Schema"."job""queue; drop table x" rename column lease_until to "lease ""until""";
@@ -29,7 +31,7 @@ func TestNamesWithQuotesAreNames(t *testing.T) {
 		States:  reaper.States{RetryWaiting: `it's \waiting`},
 	}
 
-	result := apply(t, newReaper(t, pool, reaper.Config{
+	result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{
 		Queue:      queue,
 		Gates:      gates.Table{Name: pgx.Identifier{"{queue}"}},
 		DeadLetter: deadletter.Table{Name: pgx.Identifier{"dead 'letters'"}},
@@ -37,6 +39,6 @@ func TestNamesWithQuotesAreNames(t *testing.T) {
 
 	require.Equal(t, 2, result.ResetCount)
 	require.Equal(t, 2, result.DeadLetterCount)
-	require.Equal(t, 2, one[int](t, pool, `select count(*)::int from "Odd-Schema"."job""queue; drop table x"
+	require.Equal(t, 2, reapertest.One[int](t, pool, `select count(*)::int from "Odd-Schema"."job""queue; drop table x"
 		where state = $1 and "lease ""until""" is null`, `it's \waiting`))
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -31,12 +33,12 @@ func TestParity(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := withOracle(t, pgtest.New(t))
-			exec(t, pool, `alter table job_queue add column tags text[], add column cost numeric(30, 10)`)
+			pool := reapertest.WithOracle(t, pgtest.New(t))
+			reapertest.Exec(t, pool, `alter table job_queue add column tags text[], add column cost numeric(30, 10)`)
 			conn, err := pool.Acquire(t.Context())
 			require.NoError(t, err)
 			defer conn.Release()
-			exec(t, conn, `set timezone = 'UTC'`)
+			reapertest.Exec(t, conn, `set timezone = 'UTC'`)
 			for round := range parityRounds {
 				compare(t, conn.Conn(), reaper.Config{DeadLetter: test.mover}, rand.New(rand.NewPCG(1, uint64(round))))
 			}
@@ -56,17 +58,17 @@ func compare(t *testing.T, conn *pgx.Conn, cfg reaper.Config, random *rand.Rand)
 
 	want := aside(t, tx, func(tx pgx.Tx) []string {
 		return []string{
-			one[string](t, tx, `select fn_job_reap_stale_leases_dry_run($1)::text`, limit),
-			one[string](t, tx, `select fn_job_reap_stale_leases_apply($1, $2)::text`, actor, limit),
+			reapertest.One[string](t, tx, `select fn_job_reap_stale_leases_dry_run($1)::text`, limit),
+			reapertest.One[string](t, tx, `select fn_job_reap_stale_leases_apply($1, $2)::text`, reapertest.Actor, limit),
 		}
 	})
 	got := aside(t, tx, func(tx pgx.Tx) []string {
-		r := newReaper(t, tx, cfg)
+		r := reapertest.New(t, tx, cfg)
 		dryRun, err := r.DryRun(t.Context(), limit)
 		require.NoError(t, err)
-		result, err := r.Apply(t.Context(), actor, limit)
+		result, err := r.Apply(t.Context(), reapertest.Actor, limit)
 		require.NoError(t, err)
-		return []string{toJSON(t, dryRun), toJSON(t, result)}
+		return []string{reapertest.JSON(t, dryRun), reapertest.JSON(t, result)}
 	})
 	for i, part := range []string{"dry run", "apply", "queue", "dead letters"} {
 		require.Equal(t, normal(t, want[i]), normal(t, got[i]), part)
@@ -81,8 +83,8 @@ func aside(t *testing.T, tx pgx.Tx, f func(pgx.Tx) []string) []string {
 	require.NoError(t, err)
 	results := f(savepoint)
 	results = append(results,
-		one[string](t, tx, `select coalesce(jsonb_agg(q order by job_id), '[]')::text from job_queue q`),
-		one[string](t, tx, `select coalesce(jsonb_agg(d order by job_id), '[]')::text from job_dead_letter d`))
+		reapertest.One[string](t, tx, `select coalesce(jsonb_agg(q order by job_id), '[]')::text from job_queue q`),
+		reapertest.One[string](t, tx, `select coalesce(jsonb_agg(d order by job_id), '[]')::text from job_dead_letter d`))
 	require.NoError(t, savepoint.Rollback(t.Context()))
 	return results
 }
@@ -108,20 +110,20 @@ func fillQueue(t *testing.T, tx pgx.Tx, random *rand.Rand) {
 		))
 	}
 	if len(rows) > 0 {
-		exec(t, tx, `insert into job_queue
+		reapertest.Exec(t, tx, `insert into job_queue
 			(job_kind, state, attempts, max_attempts, lease_owner, lease_until, last_error, tags)
 			values `+strings.Join(rows, ","))
-		exec(t, tx, `update job_queue set cost = 12345678901234567890.0123456789, payload = '{"n": 9007199254740993}'`)
+		reapertest.Exec(t, tx, `update job_queue set cost = 12345678901234567890.0123456789, payload = '{"n": 9007199254740993}'`)
 	}
-	openGates(t, tx)
+	reapertest.OpenGates(t, tx)
 	if random.IntN(10) == 0 {
-		exec(t, tx, pick(
+		reapertest.Exec(t, tx, pick(
 			`delete from queue_config where key = 'queue.lease.reaper_enabled'`,
 			`update queue_config set value = 'NO' where key = 'queue.job_substrate.enabled'`,
 			`update queue_config set value = ' tRu ' where key = 'queue.lease.reaper_dry_run_only'`))
 	}
 	if base := pick(``, `0`, `1`, `7`, ` 10 `, `3600`, `315360000`); base != `` {
-		exec(t, tx, `insert into queue_config (key, value) values ('queue.retry.backoff_base_sec', $1)`, base)
+		reapertest.Exec(t, tx, `insert into queue_config (key, value) values ('queue.retry.backoff_base_sec', $1)`, base)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -79,24 +81,24 @@ func TestEveryStatementUsesAnIndex(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := withOracle(t, openQueue(t))
-			exec(t, pool, `alter table job_queue set (autovacuum_enabled = off);
+			pool := reapertest.WithOracle(t, reapertest.OpenQueue(t))
+			reapertest.Exec(t, pool, `alter table job_queue set (autovacuum_enabled = off);
 				alter table queue_config set (autovacuum_enabled = off)`)
-			exec(t, pool, test.beforeJobs)
-			exec(t, pool, `insert into queue_config (key, value) select 'other.' || i, 'x' from generate_series(1, 10000) i`)
-			exec(t, pool, `insert into job_queue (job_kind, state, lease_until, payload)
+			reapertest.Exec(t, pool, test.beforeJobs)
+			reapertest.Exec(t, pool, `insert into queue_config (key, value) select 'other.' || i, 'x' from generate_series(1, 10000) i`)
+			reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_until, payload)
 				select 'kind', (array['ready', 'succeeded', 'leased', 'retry_waiting'])[1 + i % 4], now() + interval '1 hour',
 					jsonb_build_object('n', repeat('x', 100))
 				from generate_series(1, $1::int) i`, planJobs)
-			exec(t, pool, test.beforeStaleOnes)
-			exec(t, pool, `insert into job_queue (job_kind, state, attempts, lease_until)
+			reapertest.Exec(t, pool, test.beforeStaleOnes)
+			reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, attempts, lease_until)
 				select 'stale', 'leased', case when i % 10 = 0 then 4 else 0 end, now() - make_interval(secs => i)
 				from generate_series(1, $1::int) i`, planStale)
-			exec(t, pool, test.afterAll)
+			reapertest.Exec(t, pool, test.afterAll)
 			log := recordAll(t, pool)
 			for mode, settings := range planModes {
 				t.Run(mode, func(t *testing.T) {
-					replay(t, pool, settings, log, func(db execer, s sent) { checkPlan(t, db, s) })
+					replay(t, pool, settings, log, func(db reapertest.Execer, s reapertest.Sent) { checkPlan(t, db, s) })
 				})
 			}
 		})
@@ -120,35 +122,35 @@ func TestThePlansOfNoStatementAreForgotten(t *testing.T) {
 }
 
 // recordAll has every statement sent at least once, and undoes what it did.
-func recordAll(t *testing.T, admin *pgxpool.Pool) []sent {
+func recordAll(t *testing.T, admin *pgxpool.Pool) []reapertest.Sent {
 	t.Helper()
-	pool, recorder := recording(t, admin)
+	pool, recorder := reapertest.Recording(t, admin)
 	for _, cfg := range []reaper.Config{
 		{},
 		{DeadLetter: deadletter.Function{}, MaxStale: 10 * planStale, CountUpTo: planBatch},
 		{Kinds: []string{"stale"}, ExceptKinds: []string{"other"}, KindGrace: map[string]time.Duration{"stale": time.Second}},
 	} {
-		r := newReaper(t, pool, cfg)
+		r := reapertest.New(t, pool, cfg)
 		plan, err := r.DryRun(t.Context(), planBatch)
 		require.NoError(t, err)
-		_, err = r.ApplyPlan(t.Context(), actor, plan)
+		_, err = r.ApplyPlan(t.Context(), reapertest.Actor, plan)
 		require.NoError(t, err)
 		plan, err = r.DryRun(t.Context(), 1) // for few jobs the server has other ways
 		require.NoError(t, err)
-		_, err = r.ApplyPlan(t.Context(), actor, plan)
+		_, err = r.ApplyPlan(t.Context(), reapertest.Actor, plan)
 		require.NoError(t, err)
-		require.Len(t, apply(t, r, planBatch).Actions, planBatch)
+		require.Len(t, reapertest.Apply(t, r, planBatch).Actions, planBatch)
 	}
 	recordRejections(t, admin, pool)
 	recordRefusals(t, admin, pool)
 	recordDrain(t, pool)
 	recordLooks(t, pool, recorder)
-	exec(t, admin, `update job_queue set state = 'leased', attempts = attempts - 1,
+	reapertest.Exec(t, admin, `update job_queue set state = 'leased', attempts = attempts - 1,
 		lease_until = clock_timestamp() - interval '1 day' where last_error is not null`)
 
-	log := recorder.statements()
+	log := recorder.Statements()
 	for name := range planRows {
-		require.True(t, slices.ContainsFunc(log, func(s sent) bool { return s.name() == name }), name)
+		require.True(t, slices.ContainsFunc(log, func(s reapertest.Sent) bool { return s.Name() == name }), name)
 	}
 	return log
 }
@@ -156,20 +158,20 @@ func recordAll(t *testing.T, admin *pgxpool.Pool) []sent {
 // recordRejections has an apply settle its jobs in groups, since one is rejected.
 func recordRejections(t *testing.T, admin, pool *pgxpool.Pool) {
 	t.Helper()
-	exec(t, admin, `alter table job_queue add constraint rejecting check (job_kind <> 'rejected' or state = 'leased') not valid;
+	reapertest.Exec(t, admin, `alter table job_queue add constraint rejecting check (job_kind <> 'rejected' or state = 'leased') not valid;
 		insert into job_queue (job_kind, state, lease_until) values ('rejected', 'leased', now() - interval '1 year')`)
-	require.Equal(t, 1, apply(t, newReaper(t, pool, reaper.Config{}), planBatch).FailedCount)
-	exec(t, admin, `alter table job_queue drop constraint rejecting`)
+	require.Equal(t, 1, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), planBatch).FailedCount)
+	reapertest.Exec(t, admin, `alter table job_queue drop constraint rejecting`)
 }
 
 // recordRefusals has the gates read with a lock, and then without.
 func recordRefusals(t *testing.T, admin, pool *pgxpool.Pool) {
 	t.Helper()
-	closeGate(t, admin)
-	defer openGates(t, admin)
-	r := newReaper(t, pool, reaper.Config{})
-	refused(t, r)
-	refused(t, r)
+	reapertest.CloseGate(t, admin)
+	defer reapertest.OpenGates(t, admin)
+	r := reapertest.New(t, pool, reaper.Config{})
+	reapertest.RequireRefused(t, r)
+	reapertest.RequireRefused(t, r)
 }
 
 // recordDrain has a claim begin at a place. Its hook keeps the commit from
@@ -177,90 +179,74 @@ func recordRefusals(t *testing.T, admin, pool *pgxpool.Pool) {
 func recordDrain(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	errEnough, batches := errors.New("enough"), 0
-	r := newReaper(t, pool, reaper.Config{OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error {
+	r := reapertest.New(t, pool, reaper.Config{OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error {
 		batches++
 		if batches < 2 {
 			return nil
 		}
 		return errEnough
 	}})
-	_, err := r.Drain(t.Context(), actor, planBatch)
+	_, err := r.Drain(t.Context(), reapertest.Actor, planBatch)
 	require.ErrorIs(t, err, errEnough)
 }
 
 // recordLooks has a loop look at everything, and then from a place on.
-func recordLooks(t *testing.T, pool *pgxpool.Pool, recorder *recorder) {
+func recordLooks(t *testing.T, pool *pgxpool.Pool, recorder *reapertest.Recorder) {
 	t.Helper()
 	passes := make(chan reaper.Pass, 1000)
-	cfg := quick(func(_ context.Context, p reaper.Pass) { passes <- p })
+	cfg := reapertest.Quick(func(_ context.Context, p reaper.Pass) { passes <- p })
 	cfg.Batch = planBatch
-	stop := run(t, newReaper(t, pool, reaper.Config{Gates: gates.Static{}}), cfg)
+	stop := reapertest.Run(t, reapertest.New(t, pool, reaper.Config{Gates: gates.Static{}}), cfg)
 	require.True(t, (<-passes).Result.Refused)
 	stop()
-	look := recorder.named("reaper.poll")[0]
-	recorder.keep(look.sql, []any{look.args[0], pgtype.Timestamptz{Time: time.Now(), Valid: true}})
+	look := recorder.Named("reaper.poll")[0]
+	recorder.Keep(look.SQL, []any{look.Args[0], pgtype.Timestamptz{Time: time.Now(), Valid: true}})
 }
 
 // replay runs the transactions of a log again, with each named statement given to
 // do instead, and undoes what they do.
-func replay(t *testing.T, pool *pgxpool.Pool, settings string, log []sent, do func(execer, sent)) {
+func replay(t *testing.T, pool *pgxpool.Pool, settings string, log []reapertest.Sent, do func(reapertest.Execer, reapertest.Sent)) {
 	t.Helper()
 	conn, err := pool.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()
-	exec(t, conn, settings)
-	defer exec(t, conn, `reset all`)
+	reapertest.Exec(t, conn, settings)
+	defer reapertest.Exec(t, conn, `reset all`)
 
 	for _, s := range log {
 		switch {
-		case s.sql == "commit":
-			exec(t, conn, `rollback`)
-		case s.name() == "":
-			exec(t, conn, s.sql, s.args...)
+		case s.SQL == "commit":
+			reapertest.Exec(t, conn, `rollback`)
+		case s.Name() == "":
+			reapertest.Exec(t, conn, s.SQL, s.Args...)
 		default:
-			do(conn, s.readdressed(t, conn))
+			do(conn, s.Readdressed(t, conn))
 		}
 	}
 }
 
-// readdressed is the statement with the addresses that the rows have now.
-func (s sent) readdressed(t *testing.T, db execer) sent {
-	t.Helper()
-	places := map[string][2]int{ // of the ids and the addresses
-		"reaper.reset": {2, 3}, "reaper.close": {2, 3}, "reaper.bump": {1, 2}, "deadletter.insert_checked": {1, 4},
-	}
-	at, ok := places[s.name()]
-	if !ok || s.args[at[1]] == "{}" {
-		return s
-	}
-	s.args = slices.Clone(s.args)
-	s.args[at[1]] = one[string](t, db, `select array_agg(q.ctid order by u.n)::text
-		from unnest($1::text::uuid[]) with ordinality u(id, n) join job_queue q on q.job_id = u.id`, s.args[at[0]])
-	return s
-}
-
 // checkPlan requires of a statement that it finds its rows by an index and looks
 // at no more of them than it has to.
-func checkPlan(t *testing.T, db execer, s sent) {
+func checkPlan(t *testing.T, db reapertest.Execer, s reapertest.Sent) {
 	t.Helper()
 	p := explain(t, db, s)
-	if s.name() == "reaper.claim" {
-		checkLocks(t, db, p, s.args[1])
+	if s.Name() == "reaper.claim" {
+		checkLocks(t, db, p, s.Args[1])
 	}
 	looked := 0
 	for _, scan := range slices.Concat(p.scans("job_queue"), p.scans("queue_config")) {
-		require.NotEqual(t, "Seq Scan", scan.Node, "%s\n%s", s.sql, p)
+		require.NotEqual(t, "Seq Scan", scan.Node, "%s\n%s", s.SQL, p)
 		looked += scan.rows()
 	}
-	require.LessOrEqual(t, looked, planRows[s.name()], "%s\n%s", s.sql, p)
+	require.LessOrEqual(t, looked, planRows[s.Name()], "%s\n%s", s.SQL, p)
 }
 
 // checkLocks requires of a claim that it goes through the backlog once, and locks
 // no more than its limit. In the inner side of a join it would do so once a row.
-func checkLocks(t *testing.T, db execer, p plan, limit any) {
+func checkLocks(t *testing.T, db reapertest.Execer, p plan, limit any) {
 	t.Helper()
 	locks := p.of("LockRows")
 	require.Len(t, locks, 1, p)
 	require.InDelta(t, 1, locks[0].Loops, 0, p)
-	require.Equal(t, limit, one[int64](t, db, `select count(*) from job_queue where xmax = pg_current_xact_id()::xid`), p)
+	require.Equal(t, limit, reapertest.One[int64](t, db, `select count(*) from job_queue where xmax = pg_current_xact_id()::xid`), p)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -33,7 +35,7 @@ func TestCodeOfTheCallersRunsWithTheSessionsSettings(t *testing.T) {
 		if err := seen(ctx, tx, "source"); err != nil {
 			return nil, err
 		}
-		return open.Read(ctx, tx, keys)
+		return reapertest.OpenGate.Read(ctx, tx, keys)
 	})
 	mover := deadletter.MoverFunc(func(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
 		if err := seen(ctx, tx, "mover"); err != nil {
@@ -61,15 +63,15 @@ func TestCodeOfTheCallersRunsWithTheSessionsSettings(t *testing.T) {
 		for with, poisoned := range map[string]int{"all at once": 0, "in groups": 12} {
 			t.Run(name+", "+with, func(t *testing.T) {
 				t.Parallel()
-				admin := withOracle(t, openQueue(t))
-				exec(t, admin, `create table seen (what text, settings text)`)
-				exec(t, admin, poison["check"].sql)
-				exec(t, admin, test.sql)
-				stale(t, admin, "good", 10, 0, 5)
-				stale(t, admin, "good", 10, 4, 5)
-				stale(t, admin, "check", poisoned, 0, 5)
-				exec(t, admin, `update job_queue set lease_until = lease_until - interval '1 day' where job_kind = 'check'`)
-				exec(t, admin, `truncate seen`)
+				admin := reapertest.WithOracle(t, reapertest.OpenQueue(t))
+				reapertest.Exec(t, admin, `create table seen (what text, settings text)`)
+				reapertest.Exec(t, admin, reapertest.RejectingSchemas["check"].SQL)
+				reapertest.Exec(t, admin, test.sql)
+				reapertest.Stale(t, admin, "good", 10, 0, 5)
+				reapertest.Stale(t, admin, "good", 10, 4, 5)
+				reapertest.Stale(t, admin, "check", poisoned, 0, 5)
+				reapertest.Exec(t, admin, `update job_queue set lease_until = lease_until - interval '1 day' where job_kind = 'check'`)
+				reapertest.Exec(t, admin, `truncate seen`)
 				pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
 					c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 						_, err := conn.Exec(ctx, sessionSettings)
@@ -77,13 +79,13 @@ func TestCodeOfTheCallersRunsWithTheSessionsSettings(t *testing.T) {
 					}
 				})
 
-				result := apply(t, newReaper(t, pool, test.cfg), 12) // in groups: a second claim follows the first
+				result := reapertest.Apply(t, reapertest.New(t, pool, test.cfg), 12) // in groups: a second claim follows the first
 
 				require.Len(t, result.Actions, 12)
-				require.Equal(t, test.codes, one[int](t, admin, `select count(distinct what)::int from seen`))
-				require.Equal(t, []string{"on on force_custom_plan"}, one[[]string](t, admin,
+				require.Equal(t, test.codes, reapertest.One[int](t, admin, `select count(distinct what)::int from seen`))
+				require.Equal(t, []string{"on on force_custom_plan"}, reapertest.One[[]string](t, admin,
 					`select array_agg(distinct settings) from seen`))
-				require.Equal(t, "on on force_custom_plan", one[string](t, pool, readSettings))
+				require.Equal(t, "on on force_custom_plan", reapertest.One[string](t, pool, readSettings))
 			})
 		}
 	}

@@ -6,55 +6,24 @@ import (
 	"log"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
-	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// An adopter's queue, whose dead jobs come back under its own names, states and
-// types, and whether its rows are there or were cleaned up.
-func TestTheAdoptersDeadJobsComeBack(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.Empty(t)
-	blocks := fenced(t, "../docs/adopting.md", "sql")
-	exec(t, pool, blocks[0])
-	exec(t, pool, blocks[2])
-	exec(t, pool, `insert into shop.jobs (type, status, tries, args, locked_by, locked_until, failure)
-		select 'ship', 'running', 4, jsonb_build_object('n', i), 'w', now() - interval '1 minute', 'f' from generate_series(1, 4) i`)
-	cfg := shop
-	cfg.Gates = open
-	require.Equal(t, 4, apply(t, newReaper(t, pool, cfg), 10).DeadLetterCount)
-	exec(t, pool, `delete from shop.jobs where id % 2 = 0`)
-
-	queue, err := shop.Queue.Quoted()
-	require.NoError(t, err)
-	store := deadletter.Store{Table: deadletter.Table{Name: pgx.Identifier{"shop", "dead_jobs"}}, Queue: queue}
-	result, err := deadletter.Redrive(t.Context(), pool, store, "operator", deadletter.Filter{Kinds: []string{"ship"}}, 10)
-
-	require.NoError(t, err)
-	require.Equal(t, 4, result.RedrivenCount)
-	for i, job := range result.Redriven {
-		require.Equal(t, i%2 == 1, job.Rebuilt)
-	}
-	require.Equal(t, 4, one[int](t, pool, `select count(*) from shop.jobs
-		where status = 'retryable' and tries = 0 and max_tries = 5 and run_at <= now() and locked_by is null and locked_until is null
-		and failure is null and args = jsonb_build_object('n', id) and type = 'ship'`))
-	var id, tries int
-	require.NoError(t, pool.QueryRow(t.Context(), blocks[5], "claim-1").Scan(&id, &tries), "a worker claims it at once")
-}
-
 // Names that a careless quoting trips over must find their jobs here, too.
 func TestQuotedNamesFindTheirJobs(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "exhausted", 4, 4, 5)
-	exec(t, pool, `create schema "Odd-Schema";
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "exhausted", 4, 4, 5)
+	reapertest.Exec(t, pool, `create schema "Odd-Schema";
 		alter table job_queue set schema "Odd-Schema";
 		alter table "Odd-Schema".job_queue rename to "job""queue; drop table x";
 		alter table "Odd-Schema"."job""queue; drop table x" rename column lease_until to "{columns} $1 ""until""";
@@ -67,8 +36,8 @@ func TestQuotedNamesFindTheirJobs(t *testing.T) {
 		States:  reaper.States{RetryWaiting: `it's \waiting {job_id}`},
 	}
 	letters := deadletter.Table{Name: pgx.Identifier{"dead 'letters' {and}"}}
-	require.Equal(t, 4, apply(t, newReaper(t, pool, reaper.Config{Queue: table, Gates: open, DeadLetter: letters}), 10).DeadLetterCount)
-	exec(t, pool, `delete from "Odd-Schema"."job""queue; drop table x" where lease_owner is null and job_id in (
+	require.Equal(t, 4, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{Queue: table, Gates: reapertest.OpenGate, DeadLetter: letters}), 10).DeadLetterCount)
+	reapertest.Exec(t, pool, `delete from "Odd-Schema"."job""queue; drop table x" where lease_owner is null and job_id in (
 		select job_id from "Odd-Schema"."job""queue; drop table x" limit 2)`)
 
 	queue, err := table.Quoted()
@@ -78,7 +47,7 @@ func TestQuotedNamesFindTheirJobs(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Equal(t, 4, result.RedrivenCount)
-	require.Equal(t, 4, one[int](t, pool, `select count(*) from "Odd-Schema"."job""queue; drop table x"
+	require.Equal(t, 4, reapertest.One[int](t, pool, `select count(*) from "Odd-Schema"."job""queue; drop table x"
 		where "it's \state" = $1 and "mine ' \ ? {values}" = 'kept'`, `it's \waiting {job_id}`))
 	purged, err := deadletter.Purge(t.Context(), pool, store, 0, deadletter.PurgeConfig{Unredriven: true})
 	require.NoError(t, err)
@@ -89,13 +58,13 @@ func TestQuotedNamesFindTheirJobs(t *testing.T) {
 // has to work over it.
 func TestTheTableThatVerifyAsksForHoldsRedrives(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `drop table job_dead_letter`)
-	for _, problem := range verify(t, pool, reaper.Config{}).Problems {
-		exec(t, pool, problem.Fix)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `drop table job_dead_letter`)
+	for _, problem := range reapertest.Verify(t, pool, reaper.Config{}).Problems {
+		reapertest.Exec(t, pool, problem.Fix)
 	}
-	stale(t, pool, "exhausted", 2, 4, 5)
-	require.Equal(t, 2, apply(t, newReaper(t, pool, reaper.Config{}), 10).DeadLetterCount)
+	reapertest.Stale(t, pool, "exhausted", 2, 4, 5)
+	require.Equal(t, 2, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10).DeadLetterCount)
 
 	result, err := deadletter.Redrive(t.Context(), pool, deadletter.Store{}, "operator", deadletter.Filter{}, 10)
 
@@ -124,8 +93,8 @@ func TestQuotedReportsEveryFaultAtOnce(t *testing.T) {
 // A mover of the user's sees every name that it may need to settle rows itself.
 func TestMoversSeeTheWholeMapping(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "exhausted", 1, 4, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "exhausted", 1, 4, 5)
 	want, err := reaper.Table{}.Quoted()
 	require.NoError(t, err)
 	var got deadletter.Queue
@@ -134,7 +103,7 @@ func TestMoversSeeTheWholeMapping(t *testing.T) {
 		return deadletter.Table{}.Move(ctx, tx, batch)
 	})
 
-	apply(t, newReaper(t, pool, reaper.Config{DeadLetter: mover}), 1)
+	reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: mover}), 1)
 
 	require.Equal(t, want, got)
 	require.Equal(t, deadletter.Queue{

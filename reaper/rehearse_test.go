@@ -3,6 +3,8 @@ package reaper_test
 import (
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -41,14 +43,14 @@ func TestRehearseReportsWhatRejectsARow(t *testing.T) {
 		for at, state := range map[string]string{"a leased row": "leased", "a row that is ready": "ready"} {
 			t.Run(name+", "+at, func(t *testing.T) {
 				t.Parallel()
-				pool := withOracle(t, openQueue(t))
-				closeGate(t, pool)
-				exec(t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until)
+				pool := reapertest.WithOracle(t, reapertest.OpenQueue(t))
+				reapertest.CloseGate(t, pool)
+				reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_owner, lease_until)
 					values ('kind', $1, 'worker', now() + interval '1 hour')`, state)
-				exec(t, pool, test.sql)
-				before := one[string](t, pool, `select string_agg(q::text || q.xmin || q.ctid, ',') from job_queue q`)
+				reapertest.Exec(t, pool, test.sql)
+				before := reapertest.One[string](t, pool, `select string_agg(q::text || q.xmin || q.ctid, ',') from job_queue q`)
 
-				report, err := newReaper(t, pool, test.cfg).Rehearse(t.Context())
+				report, err := reapertest.New(t, pool, test.cfg).Rehearse(t.Context())
 
 				require.NoError(t, err)
 				require.Len(t, report.Problems, test.problems, report)
@@ -59,7 +61,7 @@ func TestRehearseReportsWhatRejectsARow(t *testing.T) {
 				for _, word := range test.words {
 					require.Contains(t, report.String(), word)
 				}
-				require.Equal(t, before, one[string](t, pool, `select string_agg(q::text || q.xmin || q.ctid, ',') from job_queue q`))
+				require.Equal(t, before, reapertest.One[string](t, pool, `select string_agg(q::text || q.xmin || q.ctid, ',') from job_queue q`))
 			})
 		}
 	}
@@ -68,9 +70,9 @@ func TestRehearseReportsWhatRejectsARow(t *testing.T) {
 // A queue without a row proves nothing, and must not look like one that is sound.
 func TestRehearseNeedsARow(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
+	pool := reapertest.OpenQueue(t)
 
-	report, err := newReaper(t, pool, reaper.Config{}).Rehearse(t.Context())
+	report, err := reapertest.New(t, pool, reaper.Config{}).Rehearse(t.Context())
 
 	require.NoError(t, err)
 	require.Len(t, report.Problems, 1)
@@ -82,11 +84,11 @@ func TestRehearseNeedsARow(t *testing.T) {
 // must say so.
 func TestRehearseOnAReadOnlyConnection(t *testing.T) {
 	t.Parallel()
-	admin := openQueue(t)
-	stale(t, admin, "kind", 1, 0, 5)
-	pool := withSettings(t, admin, map[string]string{"default_transaction_read_only": "on"})
+	admin := reapertest.OpenQueue(t)
+	reapertest.Stale(t, admin, "kind", 1, 0, 5)
+	pool := reapertest.WithSettings(t, admin, map[string]string{"default_transaction_read_only": "on"})
 
-	_, err := newReaper(t, pool, reaper.Config{}).Rehearse(t.Context())
+	_, err := reapertest.New(t, pool, reaper.Config{}).Rehearse(t.Context())
 
 	require.ErrorIs(t, err, reaper.ErrReadOnly)
 }

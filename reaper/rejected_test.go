@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -17,12 +19,12 @@ import (
 // minute they would cost two transactions each for ever.
 func TestRunTriesRejectedJobsAfterLongerAndLongerWaits(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, poison["check"].sql)
-	stale(t, pool, "check", 20, 0, 5)
-	log := &logbook{}
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, reapertest.RejectingSchemas["check"].SQL)
+	reapertest.Stale(t, pool, "check", 20, 0, 5)
+	log := &reapertest.Logbook{}
 	passes := make(chan reaper.Pass, 10_000)
-	run(t, newReaper(t, pool, reaper.Config{Logger: log.logger()}), reaper.RunConfig{
+	reapertest.Run(t, reapertest.New(t, pool, reaper.Config{Logger: log.Logger()}), reaper.RunConfig{
 		Interval: 20 * time.Millisecond, MinInterval: time.Millisecond, Settle: 1,
 		OnPass: func(_ context.Context, pass reaper.Pass) { passes <- pass },
 	})
@@ -40,10 +42,10 @@ func TestRunTriesRejectedJobsAfterLongerAndLongerWaits(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, tries, 3)
 	require.LessOrEqual(t, tries, 9)
-	require.Equal(t, 1, log.count("jobs rejected"))
+	require.Equal(t, 1, log.Count("jobs rejected"))
 
-	stale(t, pool, "good", 20, 0, 5) // is reaped all the same
-	require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == 20 }, waiting, tick)
+	reapertest.Stale(t, pool, "good", 20, 0, 5) // is reaped all the same
+	require.Eventually(t, func() bool { return reapertest.States(t, pool)["retry_waiting"] == 20 }, reapertest.Waiting, reapertest.Tick)
 }
 
 // A claim that leaves out thousands of jobs must still go through the index, and
@@ -51,20 +53,20 @@ func TestRunTriesRejectedJobsAfterLongerAndLongerWaits(t *testing.T) {
 func TestAClaimLeavesOutRejectedJobsByTheIndex(t *testing.T) {
 	t.Parallel()
 	const rejected, others, batch = 300, 300, 100
-	pool := openQueue(t)
-	exec(t, pool, poison["check"].sql+`; analyze job_queue`)
-	stale(t, pool, "check", rejected, 0, 5)
-	traced, recorder := recording(t, pool)
-	run(t, newReaper(t, traced, reaper.Config{}), reaper.RunConfig{
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, reapertest.RejectingSchemas["check"].SQL+`; analyze job_queue`)
+	reapertest.Stale(t, pool, "check", rejected, 0, 5)
+	traced, recorder := reapertest.Recording(t, pool)
+	reapertest.Run(t, reapertest.New(t, traced, reaper.Config{}), reaper.RunConfig{
 		Batch: batch, Interval: time.Second, MinInterval: time.Millisecond, Settle: 1,
 	})
 	s := excludingClaim(t, recorder)
-	stale(t, pool, "other", others, 0, 5)
+	reapertest.Stale(t, pool, "other", others, 0, 5)
 	require.Equal(t, map[string]int{"other": batch}, claimedKinds(t, pool, s))
 
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 	for _, settings := range planModes {
-		exec(t, tx, settings+`; set local enable_sort = off`)
+		reapertest.Exec(t, tx, settings+`; set local enable_sort = off`)
 		p := explain(t, tx, s)
 		require.Len(t, p.of("LockRows"), 1, p)
 		require.Empty(t, p.of("Sort"), p)
@@ -77,33 +79,33 @@ func TestAClaimLeavesOutRejectedJobsByTheIndex(t *testing.T) {
 // That is another lease, and its job has not waited for it yet.
 func TestARejectedJobThatWasRenewedIsTriedWithItsNextLease(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, poison["check"].sql)
-	stale(t, pool, "check", 3, 0, 5)
-	traced, recorder := recording(t, pool)
-	run(t, newReaper(t, traced, reaper.Config{}), quick(nil))
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, reapertest.RejectingSchemas["check"].SQL)
+	reapertest.Stale(t, pool, "check", 3, 0, 5)
+	traced, recorder := reapertest.Recording(t, pool)
+	reapertest.Run(t, reapertest.New(t, traced, reaper.Config{}), reapertest.Quick(nil))
 	s := excludingClaim(t, recorder)
 	require.Empty(t, claimedKinds(t, pool, s))
 
-	exec(t, pool, `update job_queue set lease_until = now() where job_id = (select job_id from job_queue limit 1)`)
+	reapertest.Exec(t, pool, `update job_queue set lease_until = now() where job_id = (select job_id from job_queue limit 1)`)
 
 	require.Equal(t, map[string]int{"check": 1}, claimedKinds(t, pool, s))
 }
 
 // excludingClaim waits for a claim that leaves out jobs.
-func excludingClaim(t *testing.T, recorder *recorder) sent {
+func excludingClaim(t *testing.T, recorder *reapertest.Recorder) reapertest.Sent {
 	t.Helper()
-	excluding := func() []sent {
-		return slices.DeleteFunc(recorder.named("reaper.claim"), func(s sent) bool { return len(s.args) < 5 })
+	excluding := func() []reapertest.Sent {
+		return slices.DeleteFunc(recorder.Named("reaper.claim"), func(s reapertest.Sent) bool { return len(s.Args) < 5 })
 	}
-	require.Eventually(t, func() bool { return len(excluding()) > 0 }, waiting, tick)
+	require.Eventually(t, func() bool { return len(excluding()) > 0 }, reapertest.Waiting, reapertest.Tick)
 	return excluding()[0]
 }
 
 // claimedKinds runs a claim once more, and counts what it finds by kind.
-func claimedKinds(t *testing.T, db *pgxpool.Pool, claim sent) map[string]int {
+func claimedKinds(t *testing.T, db *pgxpool.Pool, claim reapertest.Sent) map[string]int {
 	t.Helper()
-	rows, err := begin(t, db).Query(t.Context(), claim.sql, claim.args...)
+	rows, err := reapertest.Begin(t, db).Query(t.Context(), claim.SQL, claim.Args...)
 	require.NoError(t, err)
 	defer rows.Close()
 	claimed, err := pgx.CollectRows(rows, pgx.RowToMap)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -14,16 +16,16 @@ import (
 // only as it was reviewed: with one try more than the plan said.
 func TestApplyPlanAgainstARacingWorker(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 400, 0, 5)
-	r := newReaper(t, pool, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 400, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
 	plan := review(t, r, 400)
 	stop := race(t, pool)
 
 	skipped, settled := 0, 0
 	for first := 0; first < len(plan.Jobs); first += 20 {
 		part := &reaper.DryRunResult{Jobs: plan.Jobs[first : first+20]}
-		result, err := r.ApplyPlan(t.Context(), actor, part)
+		result, err := r.ApplyPlan(t.Context(), reapertest.Actor, part)
 		require.NoError(t, err)
 		require.Len(t, part.Jobs, len(result.Actions)+len(result.Skipped))
 		skipped, settled = skipped+len(result.Skipped), settled+len(result.Actions)
@@ -31,7 +33,7 @@ func TestApplyPlanAgainstARacingWorker(t *testing.T) {
 
 	renewed := stop()
 	require.Equal(t, 400, skipped+settled)
-	require.Equal(t, settled, one[int](t, pool, `select count(*)::int from job_queue where last_error = 'lease_expired_reaped' and attempts = 1`))
+	require.Equal(t, settled, reapertest.One[int](t, pool, `select count(*)::int from job_queue where last_error = 'lease_expired_reaped' and attempts = 1`))
 	require.LessOrEqual(t, skipped, renewed+1) // a row may be locked by a renewal that is not counted yet
 }
 
@@ -63,7 +65,7 @@ func race(t *testing.T, pool *pgxpool.Pool) (stop func() int) {
 		select {
 		case n := <-count:
 			return n
-		case <-time.After(waiting):
+		case <-time.After(reapertest.Waiting):
 			t.Fatal("the worker did not stop")
 			return 0
 		}

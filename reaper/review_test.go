@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/internal/pgtest"
@@ -16,7 +18,7 @@ func review(t *testing.T, r *reaper.Reaper, limit int) *reaper.DryRunResult {
 	plan, err := r.DryRun(t.Context(), limit)
 	require.NoError(t, err)
 	var read reaper.DryRunResult
-	require.NoError(t, json.Unmarshal([]byte(toJSON(t, plan)), &read))
+	require.NoError(t, json.Unmarshal([]byte(reapertest.JSON(t, plan)), &read))
 	return &read
 }
 
@@ -24,27 +26,27 @@ func review(t *testing.T, r *reaper.Reaper, limit int) *reaper.DryRunResult {
 // not.
 func TestApplyPlanSettlesWhatWasReviewedAndNoMore(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "reviewed", 3, 0, 5)
-	stale(t, pool, "spent", 2, 4, 5)
-	exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values ('ancient', 'leased', '-infinity'),
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "reviewed", 3, 0, 5)
+	reapertest.Stale(t, pool, "spent", 2, 4, 5)
+	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values ('ancient', 'leased', '-infinity'),
 		('year 44 BC', 'leased', '0044-03-15 12:00:00.123456+00 BC')`)
-	r := newReaper(t, pool, reaper.Config{})
+	r := reapertest.New(t, pool, reaper.Config{})
 	plan := review(t, r, 10)
-	stale(t, pool, "new", 5, 0, 5)
-	before := badRows(t, pool, "new")
+	reapertest.Stale(t, pool, "new", 5, 0, 5)
+	before := reapertest.BadRows(t, pool, "new")
 
-	result, err := r.ApplyPlan(t.Context(), actor, plan)
+	result, err := r.ApplyPlan(t.Context(), reapertest.Actor, plan)
 
 	require.NoError(t, err)
 	require.Equal(t, 5, result.ResetCount)
 	require.Equal(t, 2, result.DeadLetterCount)
 	require.Nil(t, result.Skipped)
-	require.Equal(t, before, badRows(t, pool, "new"))
+	require.Equal(t, before, reapertest.BadRows(t, pool, "new"))
 	for i, action := range result.Actions {
 		require.Equal(t, plan.Jobs[i].JobID, action.JobID)
 	}
-	require.NotContains(t, toJSON(t, result), "skipped")
+	require.NotContains(t, reapertest.JSON(t, result), "skipped")
 }
 
 // Between the review and the apply the world goes on. Each of these jobs is not
@@ -73,21 +75,21 @@ func TestApplyPlanLeavesWhatHasChanged(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			stale(t, pool, "kind", 1, 0, 5)
-			r := newReaper(t, pool, reaper.Config{ExceptKinds: []string{"other"}})
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "kind", 1, 0, 5)
+			r := reapertest.New(t, pool, reaper.Config{ExceptKinds: []string{"other"}})
 			plan := review(t, r, 10)
-			exec(t, pool, test.meanwhile)
-			before := fingerprint(t, pool)
+			reapertest.Exec(t, pool, test.meanwhile)
+			before := reapertest.Fingerprint(t, pool)
 
-			result, err := r.ApplyPlan(t.Context(), actor, plan)
+			result, err := r.ApplyPlan(t.Context(), reapertest.Actor, plan)
 
 			require.NoError(t, err)
 			require.Equal(t, []reaper.Skip{{JobID: plan.Jobs[0].JobID, Reason: test.reason}}, result.Skipped)
 			require.Empty(t, result.Actions)
-			require.Equal(t, before, fingerprint(t, pool))
+			require.Equal(t, before, reapertest.Fingerprint(t, pool))
 			require.JSONEq(t, `{"actor":"test-reaper","refused":false,"reset_count":0,"dead_letter_count":0,"actions":[],
-				"skipped":[{"job_id":"`+plan.Jobs[0].JobID+`","reason":"`+test.reason+`"}]}`, toJSON(t, result))
+				"skipped":[{"job_id":"`+plan.Jobs[0].JobID+`","reason":"`+test.reason+`"}]}`, reapertest.JSON(t, result))
 		})
 	}
 }
@@ -95,18 +97,18 @@ func TestApplyPlanLeavesWhatHasChanged(t *testing.T) {
 // A plan of many jobs, each with another fate, and some that stand.
 func TestApplyPlanTellsMixedDriftApart(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 6, 0, 5)
-	r := newReaper(t, pool, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 6, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
 	plan := review(t, r, 10)
 	id := func(i int) string { return plan.Jobs[i].JobID }
-	exec(t, pool, `update job_queue set lease_until = now() + interval '1 minute' where job_id = $1`, id(0))
-	exec(t, pool, `delete from job_queue where job_id = $1`, id(2))
-	require.Len(t, apply(t, r, 1).Actions, 1) // reaps job 1
-	tx := begin(t, pool)
-	exec(t, tx, `select from job_queue where job_id = $1 for update`, id(4))
+	reapertest.Exec(t, pool, `update job_queue set lease_until = now() + interval '1 minute' where job_id = $1`, id(0))
+	reapertest.Exec(t, pool, `delete from job_queue where job_id = $1`, id(2))
+	require.Len(t, reapertest.Apply(t, r, 1).Actions, 1) // reaps job 1
+	tx := reapertest.Begin(t, pool)
+	reapertest.Exec(t, tx, `select from job_queue where job_id = $1 for update`, id(4))
 
-	result, err := r.ApplyPlan(t.Context(), actor, plan)
+	result, err := r.ApplyPlan(t.Context(), reapertest.Actor, plan)
 
 	require.NoError(t, err)
 	require.Equal(t, []reaper.Skip{
@@ -119,16 +121,16 @@ func TestApplyPlanTellsMixedDriftApart(t *testing.T) {
 // A plan that came from a file may be anything.
 func TestApplyPlanRefusesWhatIsNoPlan(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 2, 0, 5)
-	r := newReaper(t, pool, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 2, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
 	job := review(t, r, 1).Jobs[0]
 	changed := func(change func(*reaper.Job)) reaper.Job {
 		other := job
 		change(&other)
 		return other
 	}
-	before := fingerprint(t, pool)
+	before := reapertest.Fingerprint(t, pool)
 
 	tests := map[string]struct{ plan *reaper.DryRunResult }{
 		"none":                 {nil},
@@ -140,10 +142,10 @@ func TestApplyPlanRefusesWhatIsNoPlan(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			result, err := r.ApplyPlan(t.Context(), actor, test.plan)
+			result, err := r.ApplyPlan(t.Context(), reapertest.Actor, test.plan)
 			require.ErrorIs(t, err, reaper.ErrPlan)
 			require.Nil(t, result)
-			require.Equal(t, before, fingerprint(t, pool))
+			require.Equal(t, before, reapertest.Fingerprint(t, pool))
 		})
 	}
 }
@@ -151,46 +153,46 @@ func TestApplyPlanRefusesWhatIsNoPlan(t *testing.T) {
 // An empty plan says that nothing is to be done. It is no call for an apply.
 func TestApplyPlanOfNothingDoesNothing(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 2, 0, 5)
-	before := fingerprint(t, pool)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 2, 0, 5)
+	before := reapertest.Fingerprint(t, pool)
 
 	for _, plan := range []*reaper.DryRunResult{{}, {Jobs: []reaper.Job{}}} {
-		result, err := newReaper(t, pool, reaper.Config{}).ApplyPlan(t.Context(), actor, plan)
+		result, err := reapertest.New(t, pool, reaper.Config{}).ApplyPlan(t.Context(), reapertest.Actor, plan)
 		require.NoError(t, err)
 		require.Empty(t, result.Actions)
 		require.Empty(t, result.Skipped)
 	}
-	require.Equal(t, before, fingerprint(t, pool))
+	require.Equal(t, before, reapertest.Fingerprint(t, pool))
 }
 
 // A review does not open a gate, nor stand for a name.
 func TestApplyPlanIsRefusedAsAnApplyIs(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	stale(t, pool, "kind", 2, 0, 5)
-	r := newReaper(t, pool, reaper.Config{})
+	reapertest.Stale(t, pool, "kind", 2, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
 	plan := review(t, r, 10)
 
 	result, err := r.ApplyPlan(t.Context(), " ", plan)
 	require.NoError(t, err)
 	require.Equal(t, reaper.ReasonActorRequired, result.Reason)
-	result, err = r.ApplyPlan(t.Context(), actor, plan)
+	result, err = r.ApplyPlan(t.Context(), reapertest.Actor, plan)
 	require.NoError(t, err)
 	require.Equal(t, "queue.job_substrate.enabled=false", result.Reason)
-	require.JSONEq(t, `{"refused":true,"reason":"queue.job_substrate.enabled=false"}`, toJSON(t, result))
+	require.JSONEq(t, `{"refused":true,"reason":"queue.job_substrate.enabled=false"}`, reapertest.JSON(t, result))
 }
 
 // More stale leases than MaxStale call for a person, and a plan is what that
 // person has looked at.
 func TestApplyPlanGoesBeyondMaxStale(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 5, 0, 5)
-	r := newReaper(t, pool, reaper.Config{MaxStale: 1})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 5, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{MaxStale: 1})
 	plan := review(t, r, 2)
 
-	result, err := r.ApplyPlan(t.Context(), actor, plan)
+	result, err := r.ApplyPlan(t.Context(), reapertest.Actor, plan)
 
 	require.NoError(t, err)
 	require.Len(t, result.Actions, 2)
@@ -200,20 +202,20 @@ func TestApplyPlanGoesBeyondMaxStale(t *testing.T) {
 // the way of an apply.
 func TestApplyPlanFailsJobByJob(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "good", 3, 0, 5)
-	stale(t, pool, "bad", 1, 0, 5)
-	stale(t, pool, "bad", 1, 4, 5)
-	exec(t, pool, `alter table job_queue add constraint never check (job_kind <> 'bad' or state = 'leased')`)
-	plan := review(t, newReaper(t, pool, reaper.Config{}), 10)
-	tx := begin(t, pool)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "good", 3, 0, 5)
+	reapertest.Stale(t, pool, "bad", 1, 0, 5)
+	reapertest.Stale(t, pool, "bad", 1, 4, 5)
+	reapertest.Exec(t, pool, `alter table job_queue add constraint never check (job_kind <> 'bad' or state = 'leased')`)
+	plan := review(t, reapertest.New(t, pool, reaper.Config{}), 10)
+	tx := reapertest.Begin(t, pool)
 
-	result, err := newReaper(t, tx, reaper.Config{}).ApplyPlan(t.Context(), actor, plan)
+	result, err := reapertest.New(t, tx, reaper.Config{}).ApplyPlan(t.Context(), reapertest.Actor, plan)
 
 	require.NoError(t, err)
 	require.Len(t, result.Actions, 3)
 	require.Equal(t, 2, result.FailedCount)
 	require.Empty(t, result.Skipped)
 	require.NoError(t, tx.Commit(t.Context()))
-	require.Equal(t, map[string]int{"retry_waiting": 3, "leased": 2}, states(t, pool))
+	require.Equal(t, map[string]int{"retry_waiting": 3, "leased": 2}, reapertest.States(t, pool))
 }

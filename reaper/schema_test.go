@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -32,14 +34,14 @@ func describe(t *testing.T, pool *pgxpool.Pool) []string {
 func TestSchemaRunsAgainAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
-	exec(t, pool, reaper.Schema)
-	stale(t, pool, "kind", 3, 0, 5)
-	tables, rows := describe(t, pool), fingerprint(t, pool)
+	reapertest.Exec(t, pool, reaper.Schema)
+	reapertest.Stale(t, pool, "kind", 3, 0, 5)
+	tables, rows := describe(t, pool), reapertest.Fingerprint(t, pool)
 
-	exec(t, pool, reaper.Schema)
+	reapertest.Exec(t, pool, reaper.Schema)
 
 	require.Equal(t, tables, describe(t, pool))
-	require.Equal(t, rows, fingerprint(t, pool))
+	require.Equal(t, rows, reapertest.Fingerprint(t, pool))
 }
 
 // The library's tables and the reference's must be the same, or the comparison
@@ -47,8 +49,8 @@ func TestSchemaRunsAgainAndChangesNothing(t *testing.T) {
 func TestSchemaIsTheReferences(t *testing.T) {
 	t.Parallel()
 	ours, theirs := pgtest.Empty(t), pgtest.Empty(t)
-	exec(t, ours, reaper.Schema)
-	exec(t, theirs, oracle.Schema)
+	reapertest.Exec(t, ours, reaper.Schema)
+	reapertest.Exec(t, theirs, oracle.Schema)
 
 	require.Equal(t, describe(t, theirs), describe(t, ours))
 }
@@ -57,12 +59,12 @@ func TestSchemaIsTheReferences(t *testing.T) {
 // memory for jobs that are not there.
 func TestALimitBeyondTheBacklogIsAllOfIt(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 3, 4, 5)
-	r := newReaper(t, pool, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 3, 4, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
 
 	dryRun, err := r.DryRun(t.Context(), math.MaxInt)
 	require.NoError(t, err)
 	require.Len(t, dryRun.Jobs, 3)
-	require.Len(t, apply(t, r, math.MaxInt).Actions, 3)
+	require.Len(t, reapertest.Apply(t, r, math.MaxInt).Actions, 3)
 }

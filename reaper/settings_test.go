@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/internal/pgtest"
@@ -28,14 +30,14 @@ func TestGraceKeepsLeasesThatEndedLately(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			tx := begin(t, pool) // now() stands still
-			stale(t, tx, "kind", 10, 0, 5)
-			r := newReaper(t, tx, reaper.Config{Grace: test.grace})
+			pool := reapertest.OpenQueue(t)
+			tx := reapertest.Begin(t, pool) // now() stands still
+			reapertest.Stale(t, tx, "kind", 10, 0, 5)
+			r := reapertest.New(t, tx, reaper.Config{Grace: test.grace})
 
 			dryRun, err := r.DryRun(t.Context(), 100)
 			require.NoError(t, err)
-			result := apply(t, r, 100)
+			result := reapertest.Apply(t, r, 100)
 
 			require.Equal(t, test.want, dryRun.StaleLeaseCount)
 			require.Len(t, dryRun.Jobs, test.want)
@@ -48,28 +50,28 @@ func TestGraceKeepsLeasesThatEndedLately(t *testing.T) {
 // giving all jobs away then would do the damage twice.
 func TestMaxStaleRefusesAFlood(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 11, 0, 5)
-	before := fingerprint(t, pool)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 11, 0, 5)
+	before := reapertest.Fingerprint(t, pool)
 
-	refused, err := newReaper(t, pool, reaper.Config{MaxStale: 10}).Apply(t.Context(), actor, 100)
+	refused, err := reapertest.New(t, pool, reaper.Config{MaxStale: 10}).Apply(t.Context(), reapertest.Actor, 100)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"reason":"max_stale_exceeded","refused":true}`, toJSON(t, refused))
-	require.Equal(t, before, fingerprint(t, pool))
+	require.JSONEq(t, `{"reason":"max_stale_exceeded","refused":true}`, reapertest.JSON(t, refused))
+	require.Equal(t, before, reapertest.Fingerprint(t, pool))
 
-	drained, err := newReaper(t, pool, reaper.Config{MaxStale: 10}).Drain(t.Context(), actor, 100)
+	drained, err := reapertest.New(t, pool, reaper.Config{MaxStale: 10}).Drain(t.Context(), reapertest.Actor, 100)
 	require.NoError(t, err)
 	require.Equal(t, reaper.ReasonMaxStaleExceeded, drained.Reason)
-	require.Len(t, apply(t, newReaper(t, pool, reaper.Config{MaxStale: 11}), 100).Actions, 11)
+	require.Len(t, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{MaxStale: 11}), 100).Actions, 11)
 }
 
 // A closed gate is the reason that an operator looks for first.
 func TestMaxStaleComesAfterTheGates(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	stale(t, pool, "kind", 2, 0, 5)
+	reapertest.Stale(t, pool, "kind", 2, 0, 5)
 
-	result, err := newReaper(t, pool, reaper.Config{MaxStale: 1}).Apply(t.Context(), actor, 10)
+	result, err := reapertest.New(t, pool, reaper.Config{MaxStale: 1}).Apply(t.Context(), reapertest.Actor, 10)
 
 	require.NoError(t, err)
 	require.Equal(t, "queue.job_substrate.enabled=false", result.Reason)
@@ -84,13 +86,13 @@ func TestNegativeSettingsAreErrors(t *testing.T) {
 	require.ErrorIs(t, err, reaper.ErrNegative)
 	require.Len(t, flatten(err), 2)
 
-	r := newReaper(t, pool, reaper.Config{})
+	r := reapertest.New(t, pool, reaper.Config{})
 	err = r.Run(t.Context(), " ", reaper.RunConfig{Batch: -1, Interval: -1, MinInterval: -1, Settle: -1})
 	require.ErrorIs(t, err, reaper.ErrNegative)
 	require.ErrorIs(t, err, reaper.ErrActor)
 	require.Len(t, flatten(err), 5)
-	require.ErrorIs(t, r.Run(t.Context(), actor, reaper.RunConfig{Interval: time.Second, MinInterval: time.Minute}),
+	require.ErrorIs(t, r.Run(t.Context(), reapertest.Actor, reaper.RunConfig{Interval: time.Second, MinInterval: time.Minute}),
 		reaper.ErrIntervals)
-	require.ErrorIs(t, newReaper(t, begin(t, pool), reaper.Config{}).Run(t.Context(), actor, reaper.RunConfig{}),
+	require.ErrorIs(t, reapertest.New(t, reapertest.Begin(t, pool), reaper.Config{}).Run(t.Context(), reapertest.Actor, reaper.RunConfig{}),
 		reaper.ErrInTransaction)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/reaper"
@@ -27,20 +29,20 @@ func TestTheResultHasTheTimeThatIsStored(t *testing.T) {
 		"a trigger puts it off for good": {beforeUpdate(`new.scheduled_at := 'infinity'`)},
 	}
 	for name, test := range tests {
-		for with, cfg := range map[string]reaper.Config{"": {}, ", with a hook": {OnApply: noHook}} {
+		for with, cfg := range map[string]reaper.Config{"": {}, ", with a hook": {OnApply: reapertest.NoHook}} {
 			t.Run(name+with, func(t *testing.T) {
 				t.Parallel()
-				pool := openQueue(t)
-				exec(t, pool, test.sql)
-				stale(t, pool, "odd", 3, 0, 5)
+				pool := reapertest.OpenQueue(t)
+				reapertest.Exec(t, pool, test.sql)
+				reapertest.Stale(t, pool, "odd", 3, 0, 5)
 
-				for _, action := range apply(t, newReaper(t, pool, cfg), 10).Actions {
-					stored := one[string](t, pool, `select scheduled_at::text from job_queue where job_id = $1::uuid`, action.JobID)
+				for _, action := range reapertest.Apply(t, reapertest.New(t, pool, cfg), 10).Actions {
+					stored := reapertest.One[string](t, pool, `select scheduled_at::text from job_queue where job_id = $1::uuid`, action.JobID)
 					if stored == "infinity" {
 						require.Equal(t, time.UnixMicro(math.MaxInt64).UTC(), action.ScheduledAt)
 						continue
 					}
-					require.Equal(t, action.ScheduledAt, one[time.Time](t, pool,
+					require.Equal(t, action.ScheduledAt, reapertest.One[time.Time](t, pool,
 						`select scheduled_at from job_queue where job_id = $1::uuid`, action.JobID).UTC())
 				}
 			})
@@ -63,24 +65,24 @@ func TestARowThatIsNotStoredAsWrittenIsAFailure(t *testing.T) {
 	}
 	for name, test := range tests {
 		for place, attempts := range map[string]int{"at its reset": 0, "at its move": 4} {
-			for with, mover := range movers {
+			for with, mover := range reapertest.Movers {
 				t.Run(name+" "+place+" "+with, func(t *testing.T) {
 					t.Parallel()
-					pool := withOracle(t, openQueue(t))
-					exec(t, pool, `alter table job_queue alter scheduled_at drop not null`)
-					exec(t, pool, beforeUpdate(test.change))
-					stale(t, pool, "odd", 2, attempts, 5)
-					stale(t, pool, "plain", 5, attempts, 5)
-					before := badRows(t, pool, "odd")
+					pool := reapertest.WithOracle(t, reapertest.OpenQueue(t))
+					reapertest.Exec(t, pool, `alter table job_queue alter scheduled_at drop not null`)
+					reapertest.Exec(t, pool, beforeUpdate(test.change))
+					reapertest.Stale(t, pool, "odd", 2, attempts, 5)
+					reapertest.Stale(t, pool, "plain", 5, attempts, 5)
+					before := reapertest.BadRows(t, pool, "odd")
 					if name == "a trigger has no time for it" && attempts > 0 {
 						return // a move writes no time
 					}
 
-					result := apply(t, newReaper(t, pool, reaper.Config{DeadLetter: mover}), 10)
+					result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: mover}), 10)
 
 					require.Len(t, result.Actions, 5)
-					requireFailures(t, pool, result, "odd", "", 2)
-					require.Equal(t, before, badRows(t, pool, "odd"))
+					reapertest.RequireFailures(t, pool, result, "odd", "", 2)
+					require.Equal(t, before, reapertest.BadRows(t, pool, "odd"))
 				})
 			}
 		}
@@ -90,25 +92,25 @@ func TestARowThatIsNotStoredAsWrittenIsAFailure(t *testing.T) {
 // A queue that counts attempts at the claim has jobs at 3 of 3, and may forbid 4.
 func TestACheckOfTheAttemptsKeepsNoJobFromTheDeadLetters(t *testing.T) {
 	t.Parallel()
-	for with, mover := range movers {
+	for with, mover := range reapertest.Movers {
 		t.Run(with, func(t *testing.T) {
 			t.Parallel()
-			pool := withOracle(t, openQueue(t))
-			exec(t, pool, `alter table job_queue add check (attempts <= max_attempts)`)
-			stale(t, pool, "used up", 3, 3, 3)
-			stale(t, pool, "last attempt", 2, 2, 3)
-			stale(t, pool, "retryable", 4, 0, 3)
+			pool := reapertest.WithOracle(t, reapertest.OpenQueue(t))
+			reapertest.Exec(t, pool, `alter table job_queue add check (attempts <= max_attempts)`)
+			reapertest.Stale(t, pool, "used up", 3, 3, 3)
+			reapertest.Stale(t, pool, "last attempt", 2, 2, 3)
+			reapertest.Stale(t, pool, "retryable", 4, 0, 3)
 
-			result := apply(t, newReaper(t, pool, reaper.Config{DeadLetter: mover}), 100)
+			result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: mover}), 100)
 
 			require.Empty(t, result.Failures)
 			require.Equal(t, 4, result.ResetCount)
 			require.Equal(t, 5, result.DeadLetterCount)
-			require.Equal(t, map[string]int{"dead_letter": 5, "retry_waiting": 4}, states(t, pool))
-			require.Equal(t, 5, one[int](t, pool, `select count(*) from job_queue q join job_dead_letter d using (job_id)
+			require.Equal(t, map[string]int{"dead_letter": 5, "retry_waiting": 4}, reapertest.States(t, pool))
+			require.Equal(t, 5, reapertest.One[int](t, pool, `select count(*) from job_queue q join job_dead_letter d using (job_id)
 				where q.attempts = 3 and d.attempts = 3 and d.job ->> 'attempts' = '3'`))
 			for _, action := range result.Actions {
-				require.Equal(t, one[int](t, pool, `select attempts from job_queue where job_id = $1::uuid`, action.JobID), action.Attempts)
+				require.Equal(t, reapertest.One[int](t, pool, `select attempts from job_queue where job_id = $1::uuid`, action.JobID), action.Attempts)
 			}
 		})
 	}
@@ -118,16 +120,16 @@ func TestACheckOfTheAttemptsKeepsNoJobFromTheDeadLetters(t *testing.T) {
 // again, and a dry run must say what an apply does.
 func TestAttemptsAtTheEdgeOfTheirTypeAreUsedUp(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `alter table job_queue alter attempts type smallint`)
-	stale(t, pool, "kind", 1, math.MaxInt16, 100_000)
-	r := newReaper(t, pool, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `alter table job_queue alter attempts type smallint`)
+	reapertest.Stale(t, pool, "kind", 1, math.MaxInt16, 100_000)
+	r := reapertest.New(t, pool, reaper.Config{})
 
 	dryRun, err := r.DryRun(t.Context(), 10)
 	require.NoError(t, err)
 	require.Equal(t, reaper.WouldMove, dryRun.Jobs[0].WouldAction)
 	require.Equal(t, 1, dryRun.MoveCount)
-	result, err := r.ApplyPlan(t.Context(), actor, dryRun)
+	result, err := r.ApplyPlan(t.Context(), reapertest.Actor, dryRun)
 
 	require.NoError(t, err)
 	require.Equal(t, 1, result.DeadLetterCount, result)
@@ -141,14 +143,14 @@ func TestALetterHoldsWhatItsColumnCanHold(t *testing.T) {
 	for _, column := range []string{"jsonb", "json", "text"} {
 		t.Run(column, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			exec(t, pool, `alter table job_dead_letter alter job type `+column+` using job::`+column+`;
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, `alter table job_dead_letter alter job type `+column+` using job::`+column+`;
 				alter table job_queue add raw json`)
-			stale(t, pool, "plain", 2, 4, 5)
-			stale(t, pool, "odd", 1, 4, 5)
-			exec(t, pool, `update job_queue set raw = '{"a": "\u0000",  "n": 1e200000}' where job_kind = 'odd'`)
+			reapertest.Stale(t, pool, "plain", 2, 4, 5)
+			reapertest.Stale(t, pool, "odd", 1, 4, 5)
+			reapertest.Exec(t, pool, `update job_queue set raw = '{"a": "\u0000",  "n": 1e200000}' where job_kind = 'odd'`)
 
-			result := apply(t, newReaper(t, pool, reaper.Config{}), 10)
+			result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10)
 
 			if column == "jsonb" {
 				require.Equal(t, 2, result.DeadLetterCount)
@@ -156,9 +158,9 @@ func TestALetterHoldsWhatItsColumnCanHold(t *testing.T) {
 				return
 			}
 			require.Equal(t, 3, result.DeadLetterCount, result.Failures)
-			require.Contains(t, one[string](t, pool, `select job::text from job_dead_letter where job_kind = 'odd'`),
+			require.Contains(t, reapertest.One[string](t, pool, `select job::text from job_dead_letter where job_kind = 'odd'`),
 				`"raw":{"a": "\u0000",  "n": 1e200000}`)
-			require.Equal(t, 3, one[int](t, pool, `select count(*) from job_dead_letter where job::text like '%"attempts":5%'`))
+			require.Equal(t, 3, reapertest.One[int](t, pool, `select count(*) from job_dead_letter where job::text like '%"attempts":5%'`))
 		})
 	}
 }
@@ -167,13 +169,13 @@ func TestALetterHoldsWhatItsColumnCanHold(t *testing.T) {
 // PostgreSQL check its foreign keys again.
 func TestAMovedRowIsUpdatedOnce(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `create table touched (job_id uuid);
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `create table touched (job_id uuid);
 		create function touch() returns trigger language plpgsql as $$ begin insert into touched values (new.job_id); return new; end $$;
 		create trigger touch after update on job_queue for each row execute function touch()`)
-	stale(t, pool, "exhausted", 5, 4, 5)
+	reapertest.Stale(t, pool, "exhausted", 5, 4, 5)
 
-	require.Equal(t, 5, apply(t, newReaper(t, pool, reaper.Config{}), 10).DeadLetterCount)
+	require.Equal(t, 5, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10).DeadLetterCount)
 
-	require.Equal(t, 5, one[int](t, pool, `select count(*) from touched`))
+	require.Equal(t, 5, reapertest.One[int](t, pool, `select count(*) from touched`))
 }

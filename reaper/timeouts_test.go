@@ -6,38 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
 // idleLimit is the idle_in_transaction_session_timeout of these tests.
 const idleLimit = "100ms"
-
-// contents is the content and the version of every row of the tables, whoever
-// has locked it since.
-func contents(t *testing.T, db execer) string {
-	t.Helper()
-	return one[string](t, db, `select concat_ws('|',
-		(select string_agg(q::text || q.xmin || q.ctid, E'\n' order by q.job_id) from job_queue q),
-		(select string_agg(d::text || d.xmin || d.ctid, E'\n' order by d.dead_letter_id) from job_dead_letter d),
-		(select string_agg(c::text || c.xmin || c.ctid, E'\n' order by c.key) from queue_config c))`)
-}
-
-// withSettings is another pool on the database, whose sessions have the settings.
-func withSettings(t *testing.T, pool *pgxpool.Pool, settings map[string]string) *pgxpool.Pool {
-	t.Helper()
-	return pgtest.Connect(t, pool, func(c *pgxpool.Config) {
-		for name, value := range settings {
-			c.ConnConfig.RuntimeParams[name] = value
-		}
-	})
-}
 
 // A database that ends whoever keeps a transaction open without work, or works for
 // long, must not end the reaper's, for it does neither.
@@ -53,10 +34,10 @@ func TestTheServersPatienceIsEnough(t *testing.T) {
 		}},
 	}
 	for name, test := range tests {
-		for with, mover := range movers {
+		for with, mover := range reapertest.Movers {
 			t.Run(name+", "+with, func(t *testing.T) {
 				t.Parallel()
-				reapInEveryWay(t, withSettings(t, withOracle(t, openQueue(t)), test.settings), mover)
+				reapertest.ReapInEveryWay(t, reapertest.WithSettings(t, reapertest.WithOracle(t, reapertest.OpenQueue(t)), test.settings), mover)
 			})
 		}
 	}
@@ -76,26 +57,26 @@ func TestAnIdlingHookLosesItsSessionAndChangesNothing(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			admin := openQueue(t)
-			stale(t, admin, "retryable", 3, 0, 5)
-			stale(t, admin, "exhausted", 2, 4, 5)
-			before := contents(t, admin)
-			pool := withSettings(t, admin, map[string]string{"idle_in_transaction_session_timeout": idleLimit})
-			r := newReaper(t, pool, idlingAt(test.place, admin))
+			admin := reapertest.OpenQueue(t)
+			reapertest.Stale(t, admin, "retryable", 3, 0, 5)
+			reapertest.Stale(t, admin, "exhausted", 2, 4, 5)
+			before := reapertest.Contents(t, admin)
+			pool := reapertest.WithSettings(t, admin, map[string]string{"idle_in_transaction_session_timeout": idleLimit})
+			r := reapertest.New(t, pool, idlingAt(test.place, admin))
 
-			result, err := r.Apply(t.Context(), actor, 10)
+			result, err := r.Apply(t.Context(), reapertest.Actor, 10)
 			require.Error(t, err)
 			require.NotErrorIs(t, err, errStillThere)
 			require.Nil(t, result)
-			require.Equal(t, before, contents(t, admin))
+			require.Equal(t, before, reapertest.Contents(t, admin))
 
-			drained, err := r.Drain(t.Context(), actor, 10)
+			drained, err := r.Drain(t.Context(), reapertest.Actor, 10)
 			require.Error(t, err)
 			require.NotErrorIs(t, err, errStillThere)
 			require.Equal(t, &reaper.DrainResult{}, drained)
-			require.Equal(t, before, contents(t, admin))
+			require.Equal(t, before, reapertest.Contents(t, admin))
 
-			require.Len(t, apply(t, newReaper(t, pool, reaper.Config{}), 10).Actions, 5) // the pool is sound
+			require.Len(t, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10).Actions, 5) // the pool is sound
 		})
 	}
 }
@@ -103,14 +84,14 @@ func TestAnIdlingHookLosesItsSessionAndChangesNothing(t *testing.T) {
 // A hook that was slow once must not have ended the loop.
 func TestRunGoesOnAfterAnIdlingHook(t *testing.T) {
 	t.Parallel()
-	admin := openQueue(t)
-	stale(t, admin, "kind", 3, 0, 5)
-	pool := withSettings(t, admin, map[string]string{"idle_in_transaction_session_timeout": idleLimit})
+	admin := reapertest.OpenQueue(t)
+	reapertest.Stale(t, admin, "kind", 3, 0, 5)
+	pool := reapertest.WithSettings(t, admin, map[string]string{"idle_in_transaction_session_timeout": idleLimit})
 	idling := idlingAt("hook", admin)
 	calls := 0
-	log := &logbook{}
-	r := newReaper(t, pool, reaper.Config{
-		Logger: log.logger(),
+	log := &reapertest.Logbook{}
+	r := reapertest.New(t, pool, reaper.Config{
+		Logger: log.Logger(),
 		OnApply: func(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
 			calls++
 			if calls > 1 {
@@ -120,12 +101,12 @@ func TestRunGoesOnAfterAnIdlingHook(t *testing.T) {
 		},
 	})
 
-	stop := run(t, r, quick(nil))
+	stop := reapertest.Run(t, r, reapertest.Quick(nil))
 
-	require.Eventually(t, func() bool { return log.count("reaper recovered") == 1 }, waiting, tick)
+	require.Eventually(t, func() bool { return log.Count("reaper recovered") == 1 }, reapertest.Waiting, reapertest.Tick)
 	stop()
-	require.Equal(t, map[string]int{"retry_waiting": 3}, states(t, admin))
-	require.Equal(t, 3, one[int](t, admin, `select sum(attempts)::int from job_queue`))
+	require.Equal(t, map[string]int{"retry_waiting": 3}, reapertest.States(t, admin))
+	require.Equal(t, 3, reapertest.One[int](t, admin, `select sum(attempts)::int from job_queue`))
 }
 
 // errStillThere is the error of a session that the server should have ended.
@@ -160,7 +141,7 @@ func idle(ctx context.Context, admin *pgxpool.Pool, tx pgx.Tx) error {
 	if err := tx.QueryRow(ctx, `select pg_backend_pid()`).Scan(&pid); err != nil {
 		return err
 	}
-	for end := time.Now().Add(waiting); time.Now().Before(end); {
+	for end := time.Now().Add(reapertest.Waiting); time.Now().Before(end); {
 		var there bool
 		err := admin.QueryRow(ctx, `select exists (select from pg_stat_activity where pid = $1::int)`, pid).Scan(&there)
 		if err != nil || !there {
@@ -192,26 +173,26 @@ func TestATimeoutIsAnErrorAndChangesNothing(t *testing.T) {
 		for holder, lock := range held {
 			t.Run(name+", "+holder, func(t *testing.T) {
 				t.Parallel()
-				admin := openQueue(t)
-				stale(t, admin, "retryable", 3, 0, 5)
-				stale(t, admin, "exhausted", 2, 4, 5)
-				before := contents(t, admin)
+				admin := reapertest.OpenQueue(t)
+				reapertest.Stale(t, admin, "retryable", 3, 0, 5)
+				reapertest.Stale(t, admin, "exhausted", 2, 4, 5)
+				before := reapertest.Contents(t, admin)
 				pool, cfg := admin, reaper.Config{LockTimeout: 200 * time.Millisecond}
 				if test.setting != "" {
-					pool, cfg = withSettings(t, admin, map[string]string{test.setting: "200ms"}), reaper.Config{}
+					pool, cfg = reapertest.WithSettings(t, admin, map[string]string{test.setting: "200ms"}), reaper.Config{}
 				}
-				r := newReaper(t, pool, cfg)
-				tx := begin(t, admin)
-				exec(t, tx, lock)
+				r := reapertest.New(t, pool, cfg)
+				tx := reapertest.Begin(t, admin)
+				reapertest.Exec(t, tx, lock)
 
-				result, err := r.Apply(t.Context(), actor, 10)
+				result, err := r.Apply(t.Context(), reapertest.Actor, 10)
 
 				var pgErr *pgconn.PgError
 				require.ErrorAs(t, err, &pgErr)
 				require.Equal(t, test.sqlState, pgErr.Code)
 				require.Nil(t, result)
 				require.NoError(t, tx.Rollback(t.Context()))
-				require.Equal(t, before, contents(t, admin))
+				require.Equal(t, before, reapertest.Contents(t, admin))
 			})
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -23,8 +25,8 @@ const togetherRounds = 60
 // call at night.
 func TestDrainsTogetherDoWhatOneIsToDo(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, poison["check"].sql)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, reapertest.RejectingSchemas["check"].SQL)
 	for round := range togetherRounds {
 		random := rand.New(rand.NewPCG(5, uint64(round)))
 		fillBacklog(t, pool, random)
@@ -36,14 +38,14 @@ func TestDrainsTogetherDoWhatOneIsToDo(t *testing.T) {
 		}
 
 		require.Empty(t, unlike(t, pool), what)
-		require.Zero(t, one[int](t, pool, `select count(*)::int - count(distinct job_id)::int from job_dead_letter`), what)
+		require.Zero(t, reapertest.One[int](t, pool, `select count(*)::int - count(distinct job_id)::int from job_dead_letter`), what)
 	}
 }
 
 // fillBacklog makes a queue of up to 300 jobs, and a copy of it.
 func fillBacklog(t *testing.T, pool *pgxpool.Pool, random *rand.Rand) {
 	t.Helper()
-	exec(t, pool, `truncate job_queue, job_dead_letter; drop table if exists before`)
+	reapertest.Exec(t, pool, `truncate job_queue, job_dead_letter; drop table if exists before`)
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }
 	var rows []string
 	for range random.IntN(300) {
@@ -62,9 +64,9 @@ func fillBacklog(t *testing.T, pool *pgxpool.Pool, random *rand.Rand) {
 				`now() - '1 minute'::interval * random()`, `now() - '1 minute'::interval * random()`)))
 	}
 	if len(rows) > 0 {
-		exec(t, pool, `insert into job_queue (job_kind, state, attempts, lease_until) values `+strings.Join(rows, ","))
+		reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, attempts, lease_until) values `+strings.Join(rows, ","))
 	}
-	exec(t, pool, `create table before as table job_queue`)
+	reapertest.Exec(t, pool, `create table before as table job_queue`)
 }
 
 func drainTogether(t testing.TB, pool *pgxpool.Pool, drains, batch int) []*reaper.DrainResult {
@@ -72,8 +74,8 @@ func drainTogether(t testing.TB, pool *pgxpool.Pool, drains, batch int) []*reape
 	results, errs := make([]*reaper.DrainResult, drains), make([]error, drains)
 	var group sync.WaitGroup
 	for i := range drains {
-		r := newReaper(t, pool, reaper.Config{})
-		group.Go(func() { results[i], errs[i] = r.Drain(t.Context(), actor, batch) })
+		r := reapertest.New(t, pool, reaper.Config{})
+		group.Go(func() { results[i], errs[i] = r.Drain(t.Context(), reapertest.Actor, batch) })
 	}
 	group.Wait()
 	for _, err := range errs {
@@ -86,7 +88,7 @@ func drainTogether(t testing.TB, pool *pgxpool.Pool, drains, batch int) []*reape
 // not alone, at most once: another one may have had it locked.
 func requireTries(t *testing.T, pool *pgxpool.Pool, result *reaper.DrainResult, drains int, what string) {
 	t.Helper()
-	bad := one[int](t, pool, `select count(*)::int from before
+	bad := reapertest.One[int](t, pool, `select count(*)::int from before
 		where job_kind = 'check' and state = 'leased' and lease_until < now()`)
 	require.LessOrEqual(t, result.FailedCount, bad, what)
 	if drains == 1 {
@@ -97,7 +99,7 @@ func requireTries(t *testing.T, pool *pgxpool.Pool, result *reaper.DrainResult, 
 // unlike lists the jobs that are not as reaping each stale lease once leaves them.
 func unlike(t *testing.T, pool *pgxpool.Pool) []string {
 	t.Helper()
-	return one[[]string](t, pool, `
+	return reapertest.One[[]string](t, pool, `
 		select coalesce(array_agg(b::text || ' became ' || q::text), '{}')
 		from job_queue q
 		join before b using (job_id)
@@ -113,24 +115,24 @@ func unlike(t *testing.T, pool *pgxpool.Pool) []string {
 // work while the first one commits its first batch.
 func TestDrainsThatMeetDivideTheBacklog(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, poison["check"].sql)
-	stale(t, pool, "good", 100, 0, 5)
-	stale(t, pool, "dying", 30, 4, 5)
-	stale(t, pool, "check", 20, 0, 5)
-	exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 day' where job_id in
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, reapertest.RejectingSchemas["check"].SQL)
+	reapertest.Stale(t, pool, "good", 100, 0, 5)
+	reapertest.Stale(t, pool, "dying", 30, 4, 5)
+	reapertest.Stale(t, pool, "check", 20, 0, 5)
+	reapertest.Exec(t, pool, `update job_queue set lease_until = lease_until - interval '1 day' where job_id in
 		(select job_id from job_queue where job_kind = 'good' limit 10)`)
-	second := newReaper(t, pool, reaper.Config{})
+	second := reapertest.New(t, pool, reaper.Config{})
 	var others *reaper.DrainResult
 	meet := sync.OnceValue(func() (err error) {
-		others, err = second.Drain(t.Context(), actor, 10)
+		others, err = second.Drain(t.Context(), reapertest.Actor, 10)
 		return err
 	})
-	first := newReaper(t, pool, reaper.Config{
+	first := reapertest.New(t, pool, reaper.Config{
 		OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error { return meet() },
 	})
 
-	result, err := first.Drain(t.Context(), actor, 10)
+	result, err := first.Drain(t.Context(), reapertest.Actor, 10)
 
 	require.NoError(t, err)
 	require.Equal(t, 10, result.ResetCount)
@@ -138,6 +140,6 @@ func TestDrainsThatMeetDivideTheBacklog(t *testing.T) {
 	require.Equal(t, 30, others.DeadLetterCount)
 	require.Equal(t, 20, result.FailedCount)
 	require.Equal(t, 20, others.FailedCount)
-	require.Equal(t, 30, one[int](t, pool, `select count(distinct job_id)::int from job_dead_letter`))
-	require.Equal(t, 100+5*30, one[int](t, pool, `select sum(attempts)::int from job_queue`))
+	require.Equal(t, 30, reapertest.One[int](t, pool, `select count(distinct job_id)::int from job_dead_letter`))
+	require.Equal(t, 100+5*30, reapertest.One[int](t, pool, `select sum(attempts)::int from job_queue`))
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,17 +23,17 @@ type wrappedPool struct{ *pgxpool.Pool }
 
 // ownSource reads the gates by code of the caller's.
 var ownSource = gates.SourceFunc(func(context.Context, pgx.Tx, []string) (gates.Values, error) {
-	return open.Read(context.Background(), nil, gates.Keys())
+	return reapertest.OpenGate.Read(context.Background(), nil, gates.Keys())
 })
 
 // callers are the calls that meet the queue first.
 var callers = map[string]func(ctx context.Context, r *reaper.Reaper, plan *reaper.DryRunResult) error{
 	"Apply": func(ctx context.Context, r *reaper.Reaper, _ *reaper.DryRunResult) error {
-		_, err := r.Apply(ctx, actor, 10)
+		_, err := r.Apply(ctx, reapertest.Actor, 10)
 		return err
 	},
 	"ApplyPlan": func(ctx context.Context, r *reaper.Reaper, plan *reaper.DryRunResult) error {
-		_, err := r.ApplyPlan(ctx, actor, plan)
+		_, err := r.ApplyPlan(ctx, reapertest.Actor, plan)
 		return err
 	},
 	"DryRun": func(ctx context.Context, r *reaper.Reaper, _ *reaper.DryRunResult) error {
@@ -68,21 +70,21 @@ func TestAConnectionThatHasPreparedNothingWaitsForLockTimeoutAtMost(t *testing.T
 		for call, do := range callers {
 			t.Run(name+", "+call, func(t *testing.T) {
 				t.Parallel()
-				admin := openQueue(t)
-				stale(t, admin, "kind", 3, 0, 5)
-				plan, err := newReaper(t, admin, reaper.Config{}).DryRun(t.Context(), 10)
+				admin := reapertest.OpenQueue(t)
+				reapertest.Stale(t, admin, "kind", 3, 0, 5)
+				plan, err := reapertest.New(t, admin, reaper.Config{}).DryRun(t.Context(), 10)
 				require.NoError(t, err)
 				pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
 					c.MaxConns = 1
 					c.ConnConfig.DefaultQueryExecMode = cmp.Or(test.mode, c.ConnConfig.DefaultQueryExecMode)
 				})
 				test.cfg.LockTimeout = lockTimeout
-				r := newReaper(t, pool, test.cfg)
+				r := reapertest.New(t, pool, test.cfg)
 				if test.wrapped {
-					r = newReaper(t, wrappedPool{pool}, test.cfg)
+					r = reapertest.New(t, wrappedPool{pool}, test.cfg)
 				}
-				migration := begin(t, admin)
-				exec(t, migration, `lock table job_queue in access exclusive mode`)
+				migration := reapertest.Begin(t, admin)
+				reapertest.Exec(t, migration, `lock table job_queue in access exclusive mode`)
 
 				requireLockTimeout(t, func(ctx context.Context) error { return do(ctx, r, plan) })
 
@@ -96,18 +98,18 @@ func TestAConnectionThatHasPreparedNothingWaitsForLockTimeoutAtMost(t *testing.T
 // Two reapers share a pool. What the first has prepared is not what the second needs.
 func TestASecondReaperOnAPoolWaitsForLockTimeoutAtMost(t *testing.T) {
 	t.Parallel()
-	admin := openQueue(t)
+	admin := reapertest.OpenQueue(t)
 	pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) { c.MaxConns = 1 })
-	apply(t, newReaper(t, pool, reaper.Config{}), 10)
-	exec(t, admin, `create table other_queue (like job_queue including all)`)
-	second := newReaper(t, pool, reaper.Config{
+	reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10)
+	reapertest.Exec(t, admin, `create table other_queue (like job_queue including all)`)
+	second := reapertest.New(t, pool, reaper.Config{
 		LockTimeout: lockTimeout, Queue: reaper.Table{Name: pgx.Identifier{"other_queue"}},
 	})
-	migration := begin(t, admin)
-	exec(t, migration, `lock table other_queue in access exclusive mode`)
+	migration := reapertest.Begin(t, admin)
+	reapertest.Exec(t, migration, `lock table other_queue in access exclusive mode`)
 
 	requireLockTimeout(t, func(ctx context.Context) error {
-		_, err := second.Apply(ctx, actor, 10)
+		_, err := second.Apply(ctx, reapertest.Actor, 10)
 		return err
 	})
 }

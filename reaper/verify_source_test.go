@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -49,10 +51,10 @@ func TestVerifyOutlivesASourceThatFails(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			exec(t, pool, `drop table job_dead_letter`)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, `drop table job_dead_letter`)
 
-			report, err := newReaper(t, pool, reaper.Config{Gates: test.source}).Verify(t.Context())
+			report, err := reapertest.New(t, pool, reaper.Config{Gates: test.source}).Verify(t.Context())
 
 			require.NoError(t, err)
 			var codes []string

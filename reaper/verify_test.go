@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
-	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -114,38 +115,23 @@ func TestVerifyFindsEachFaultAndMendsIt(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool, asRole, name := leastPrivileged(t)
-			exec(t, pool, strings.ReplaceAll(fault.sql, role, name))
+			pool, asRole, name := reapertest.LeastPrivileged(t)
+			reapertest.Exec(t, pool, strings.ReplaceAll(fault.sql, role, name))
 			fault.object = strings.ReplaceAll(fault.object, role, name)
 
-			problem := onlyProblem(t, reconnect(t, asRole), fault.cfg)
+			problem := reapertest.OnlyProblem(t, reconnect(t, asRole), fault.cfg)
 			require.Equal(t, fault.code, problem.Code)
 			require.Equal(t, fault.object, problem.Object)
-			exec(t, pool, problem.Fix)
-			for fault.again && len(verify(t, asRole, fault.cfg).Problems) > 0 {
-				for _, problem := range verify(t, reconnect(t, asRole), fault.cfg).Problems {
+			reapertest.Exec(t, pool, problem.Fix)
+			for fault.again && len(reapertest.Verify(t, asRole, fault.cfg).Problems) > 0 {
+				for _, problem := range reapertest.Verify(t, reconnect(t, asRole), fault.cfg).Problems {
 					require.Contains(t, []string{reaper.CodePrivilegeMissing, reaper.CodeIndexMissing}, problem.Code)
-					exec(t, pool, problem.Fix)
+					reapertest.Exec(t, pool, problem.Fix)
 				}
 			}
-			require.Empty(t, verify(t, reconnect(t, asRole), fault.cfg).Problems)
+			require.Empty(t, reapertest.Verify(t, reconnect(t, asRole), fault.cfg).Problems)
 		})
 	}
-}
-
-// leastPrivileged is a sound set-up, and a pool as a role that has what the
-// README says and no more.
-func leastPrivileged(t *testing.T) (pool, asRole *pgxpool.Pool, name string) {
-	t.Helper()
-	pool = openQueue(t)
-	name = one[string](t, pool, `select 'login_' || md5(current_database())`)
-	exec(t, pool, `create role `+name+` login`)
-	t.Cleanup(func() { dropRole(t, pool, name) })
-	for _, grant := range grantsOf(t) {
-		exec(t, pool, strings.ReplaceAll(grant, "leasereaper", name))
-	}
-	asRole = pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = name })
-	return pool, asRole, name
 }
 
 // reconnect gives the next session the settings that were altered meanwhile.
@@ -155,42 +141,26 @@ func reconnect(t *testing.T, pool *pgxpool.Pool) *pgxpool.Pool {
 	return pool
 }
 
-func verify(t *testing.T, pool *pgxpool.Pool, cfg reaper.Config) *reaper.Report {
-	t.Helper()
-	report, err := newReaper(t, pool, cfg).Verify(t.Context())
-	require.NoError(t, err)
-	return report
-}
-
-func onlyProblem(t *testing.T, pool *pgxpool.Pool, cfg reaper.Config) reaper.Problem {
-	t.Helper()
-	report := verify(t, pool, cfg)
-	require.Len(t, report.Problems, 1, report)
-	require.NotEmpty(t, report.Problems[0].Message)
-	require.NotEmpty(t, report.Problems[0].Severity)
-	return report.Problems[0]
-}
-
 // A report that cries wolf over a sound set-up is a report that nobody reads.
 func TestVerifyIsEmptyOverASoundSetUp(t *testing.T) {
 	t.Parallel()
-	pool, asRole, _ := leastPrivileged(t)
-	stale(t, pool, "kind", 3, 4, 5)
-	before := fingerprint(t, pool)
+	pool, asRole, _ := reapertest.LeastPrivileged(t)
+	reapertest.Stale(t, pool, "kind", 3, 4, 5)
+	before := reapertest.Fingerprint(t, pool)
 
-	require.Empty(t, verify(t, pool, reaper.Config{}).Problems)
-	require.Empty(t, verify(t, asRole, reaper.Config{}).Problems)
-	require.Empty(t, verify(t, asRole, reaper.Config{Gates: gates.CurrentSetting{}}).Problems)
-	require.Equal(t, before, fingerprint(t, pool))
+	require.Empty(t, reapertest.Verify(t, pool, reaper.Config{}).Problems)
+	require.Empty(t, reapertest.Verify(t, asRole, reaper.Config{}).Problems)
+	require.Empty(t, reapertest.Verify(t, asRole, reaper.Config{Gates: gates.CurrentSetting{}}).Problems)
+	require.Equal(t, before, reapertest.Fingerprint(t, pool))
 }
 
 // The report is read by people and by programs.
 func TestVerifyReportReadsWell(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `drop index job_queue_lease_until_idx; drop table queue_config`)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `drop index job_queue_lease_until_idx; drop table queue_config`)
 
-	report := verify(t, pool, reaper.Config{})
+	report := reapertest.Verify(t, pool, reaper.Config{})
 
 	require.Equal(t, []string{reaper.SeverityError, reaper.SeverityWarning},
 		[]string{report.Problems[0].Severity, report.Problems[1].Severity})
@@ -199,7 +169,7 @@ func TestVerifyReportReadsWell(t *testing.T) {
     > create index concurrently on "job_queue" ("lease_until") where "state" = 'leased'
 `)
 	var back reaper.Report
-	require.NoError(t, json.Unmarshal([]byte(toJSON(t, report)), &back))
+	require.NoError(t, json.Unmarshal([]byte(reapertest.JSON(t, report)), &back))
 	require.Equal(t, *report, back)
-	require.JSONEq(t, `{"problems":[]}`, toJSON(t, verify(t, openQueue(t), reaper.Config{})))
+	require.JSONEq(t, `{"problems":[]}`, reapertest.JSON(t, reapertest.Verify(t, reapertest.OpenQueue(t), reaper.Config{})))
 }

@@ -3,6 +3,8 @@ package reaper_test
 import (
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -74,14 +76,14 @@ func TestVerifyFindsWhatKeepsAnApplyFromWriting(t *testing.T) {
 	for name, fault := range writeFaults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			exec(t, pool, fault.sql)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, fault.sql)
 
-			problem := onlyProblem(t, pool, fault.cfg)
+			problem := reapertest.OnlyProblem(t, pool, fault.cfg)
 			require.Equal(t, fault.code, problem.Code)
 			require.Equal(t, fault.object, problem.Object)
-			exec(t, pool, problem.Fix)
-			require.Empty(t, verify(t, pool, fault.cfg).Problems)
+			reapertest.Exec(t, pool, problem.Fix)
+			require.Empty(t, reapertest.Verify(t, pool, fault.cfg).Problems)
 		})
 	}
 }
@@ -111,10 +113,10 @@ func TestVerifyIsSilentOverSchemasThatWork(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			exec(t, pool, test.sql)
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, test.sql)
 
-			require.Empty(t, verify(t, pool, reaper.Config{}).Problems)
+			require.Empty(t, reapertest.Verify(t, pool, reaper.Config{}).Problems)
 		})
 	}
 }
@@ -122,11 +124,11 @@ func TestVerifyIsSilentOverSchemasThatWork(t *testing.T) {
 // A view has no index of its own, so the statement that makes one would fail.
 func TestVerifyOffersNoIndexOnAView(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `drop index job_queue_lease_until_idx; alter table job_queue drop constraint job_queue_pkey;
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `drop index job_queue_lease_until_idx; alter table job_queue drop constraint job_queue_pkey;
 		alter table job_queue rename to jobs; create view job_queue as table jobs`)
 
-	problem := onlyProblem(t, pool, reaper.Config{})
+	problem := reapertest.OnlyProblem(t, pool, reaper.Config{})
 
 	require.Equal(t, reaper.CodeIndexMissing, problem.Code)
 	require.Empty(t, problem.Fix)
@@ -135,8 +137,8 @@ func TestVerifyOffersNoIndexOnAView(t *testing.T) {
 // A report in another order each time cannot be compared with yesterday's.
 func TestVerifyReportsSettingsInTheirOrder(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	exec(t, pool, `delete from queue_config`)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `delete from queue_config`)
 	for _, key := range gates.Keys() {
 		_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'treu')`, key)
 		require.NoError(t, err)
@@ -149,7 +151,7 @@ func TestVerifyReportsSettingsInTheirOrder(t *testing.T) {
 func objects(t *testing.T, pool *pgxpool.Pool) []string {
 	t.Helper()
 	var objects []string
-	for _, problem := range verify(t, pool, reaper.Config{}).Problems {
+	for _, problem := range reapertest.Verify(t, pool, reaper.Config{}).Problems {
 		objects = append(objects, problem.Object)
 	}
 	return objects

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -16,41 +18,41 @@ import (
 // The loop that serves for months reaps in the windows, and only in them.
 func TestRunReapsInWindowsAlone(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
+	pool := reapertest.OpenQueue(t)
 	settings := gates.Table{}
 	require.NoError(t, settings.CloseWindow(t.Context(), pool, "ops"))
-	stale(t, pool, "kind", 2, 0, 5)
+	reapertest.Stale(t, pool, "kind", 2, 0, 5)
 	passes := make(chan reaper.Pass, 1000)
-	run(t, newReaper(t, pool, reaper.Config{}), quick(func(_ context.Context, p reaper.Pass) { passes <- p }))
+	reapertest.Run(t, reapertest.New(t, pool, reaper.Config{}), reapertest.Quick(func(_ context.Context, p reaper.Pass) { passes <- p }))
 	refused := func(reason string) {
 		require.Eventually(t, func() bool {
 			pass := <-passes
 			require.NoError(t, pass.Err)
 			return pass.Result.Reason == reason
-		}, waiting, tick)
+		}, reapertest.Waiting, reapertest.Tick)
 	}
 
 	for round := range 2 {
 		refused("queue.lease.reaper_dry_run_only=true")
 		_, err := settings.OpenWindow(t.Context(), pool, "ops", time.Hour)
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return states(t, pool)["retry_waiting"] == 2+round }, waiting, tick)
+		require.Eventually(t, func() bool { return reapertest.States(t, pool)["retry_waiting"] == 2+round }, reapertest.Waiting, reapertest.Tick)
 		require.NoError(t, settings.CloseWindow(t.Context(), pool, "ops"))
-		stale(t, pool, "kind", 1, 0, 5)
+		reapertest.Stale(t, pool, "kind", 1, 0, 5)
 	}
 	refused("queue.lease.reaper_dry_run_only=true")
 
 	until, err := settings.OpenWindow(t.Context(), pool, "ops", time.Microsecond) // nobody closes it
 	require.NoError(t, err)
 	refused("queue.lease.reaper_window_until=" + until.Format(time.RFC3339Nano))
-	require.Equal(t, map[string]int{"retry_waiting": 3, "leased": 1}, states(t, pool))
+	require.Equal(t, map[string]int{"retry_waiting": 3, "leased": 1}, reapertest.States(t, pool))
 }
 
 // The operator closes the window, sees that it is done, and drains the machines.
 func TestCloseWindowIsAFence(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "dying", 1, 4, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "dying", 1, 4, 5)
 	_, err := gates.Table{}.OpenWindow(t.Context(), pool, "ops", time.Hour)
 	require.NoError(t, err)
 	events := make(chan string, 2)
@@ -61,33 +63,33 @@ func TestCloseWindowIsAFence(t *testing.T) {
 			}
 			events <- "closed"
 		}()
-		waitForLock(t, pool, "-- gates.lock%")
+		reapertest.WaitForLock(t, pool, "-- gates.lock%")
 		events <- "apply goes on"
 		return deadletter.Table{}.Move(ctx, tx, batch)
 	})
 
-	require.Equal(t, 1, apply(t, newReaper(t, pool, reaper.Config{DeadLetter: held}), 10).DeadLetterCount)
+	require.Equal(t, 1, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: held}), 10).DeadLetterCount)
 
 	require.Equal(t, "apply goes on", <-events)
 	require.Equal(t, "closed", <-events)
-	stale(t, pool, "later", 1, 0, 5)
-	require.Equal(t, "queue.lease.reaper_dry_run_only=true", refuse(t, newReaper(t, pool, reaper.Config{})))
+	reapertest.Stale(t, pool, "later", 1, 0, 5)
+	require.Equal(t, "queue.lease.reaper_dry_run_only=true", refuse(t, reapertest.New(t, pool, reaper.Config{})))
 }
 
 // Looking is always allowed, and a window that has passed is nothing to mend; one
 // that cannot be read is.
 func TestLookingAsksForNoWindow(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 3, 0, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 3, 0, 5)
 
 	for until, problems := range map[string]int{"-infinity": 0, "soon": 1} {
 		setWindow(t, pool, "'"+until+"'")
-		result, err := newReaper(t, pool, reaper.Config{}).DryRun(t.Context(), 10)
+		result, err := reapertest.New(t, pool, reaper.Config{}).DryRun(t.Context(), 10)
 		require.NoError(t, err)
 		require.Equal(t, 3, result.StaleLeaseCount)
 		for _, source := range []gates.Source{gates.Table{}, gates.SourceFunc(gates.Table{}.Peek)} {
-			found := verify(t, pool, reaper.Config{Gates: source}).Problems
+			found := reapertest.Verify(t, pool, reaper.Config{Gates: source}).Problems
 			require.Len(t, found, problems)
 			for _, problem := range found {
 				require.Equal(t, reaper.CodeSettingInvalid, problem.Code)
@@ -100,9 +102,9 @@ func TestLookingAsksForNoWindow(t *testing.T) {
 // A flood is asked for after the window, as after each gate.
 func TestAWindowComesBeforeMaxStale(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 3, 0, 5)
-	r := newReaper(t, pool, reaper.Config{MaxStale: 1})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 3, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{MaxStale: 1})
 	setWindow(t, pool, `'-infinity'`)
 	require.Equal(t, "queue.lease.reaper_window_until=-infinity", refuse(t, r))
 	setWindow(t, pool, `'infinity'`)

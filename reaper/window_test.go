@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -15,9 +17,9 @@ import (
 )
 
 // setWindow writes a window's end that is an SQL expression.
-func setWindow(t testing.TB, db execer, until string) {
+func setWindow(t testing.TB, db reapertest.Execer, until string) {
 	t.Helper()
-	exec(t, db, `insert into queue_config (key, value) values ('queue.lease.reaper_window_until', `+until+`)
+	reapertest.Exec(t, db, `insert into queue_config (key, value) values ('queue.lease.reaper_window_until', `+until+`)
 		on conflict (key) do update set value = excluded.value`)
 }
 
@@ -59,24 +61,24 @@ func TestApplyRefusesWhenTheWindowHasPassed(t *testing.T) {
 		for kind, source := range sources {
 			t.Run(name+", by "+kind, func(t *testing.T) {
 				t.Parallel()
-				pool := openQueue(t)
-				stale(t, pool, "kind", 3, 0, 5)
+				pool := reapertest.OpenQueue(t)
+				reapertest.Stale(t, pool, "kind", 3, 0, 5)
 				setWindow(t, pool, test.until)
-				r := newReaper(t, pool, reaper.Config{Gates: source})
+				r := reapertest.New(t, pool, reaper.Config{Gates: source})
 				if !test.refused {
-					require.Len(t, apply(t, r, 10).Actions, 3)
+					require.Len(t, reapertest.Apply(t, r, 10).Actions, 3)
 					return
 				}
-				want := "queue.lease.reaper_window_until=" + one[string](t, pool,
+				want := "queue.lease.reaper_window_until=" + reapertest.One[string](t, pool,
 					`select value from queue_config where key = 'queue.lease.reaper_window_until'`)
 				require.Equal(t, want, refuse(t, r)) // this one claims, and lets go
-				before := fingerprint(t, pool)
+				before := reapertest.Fingerprint(t, pool)
 				require.Equal(t, want, refuse(t, r)) // this one only asks
-				require.Equal(t, before, fingerprint(t, pool))
-				require.Equal(t, map[string]int{"leased": 3}, states(t, pool))
+				require.Equal(t, before, reapertest.Fingerprint(t, pool))
+				require.Equal(t, map[string]int{"leased": 3}, reapertest.States(t, pool))
 
-				exec(t, pool, `delete from queue_config where key = 'queue.lease.reaper_window_until'`)
-				require.Len(t, apply(t, r, 10).Actions, 3, "unset, it bounds nothing")
+				reapertest.Exec(t, pool, `delete from queue_config where key = 'queue.lease.reaper_window_until'`)
+				require.Len(t, reapertest.Apply(t, r, 10).Actions, 3, "unset, it bounds nothing")
 			})
 		}
 	}
@@ -85,9 +87,9 @@ func TestApplyRefusesWhenTheWindowHasPassed(t *testing.T) {
 // refuse applies, is refused, and returns why.
 func refuse(t testing.TB, r *reaper.Reaper) string {
 	t.Helper()
-	result, err := r.Apply(t.Context(), actor, 10)
+	result, err := r.Apply(t.Context(), reapertest.Actor, 10)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"reason":`+toJSON(t, result.Reason)+`,"refused":true}`, toJSON(t, result))
+	require.JSONEq(t, `{"reason":`+reapertest.JSON(t, result.Reason)+`,"refused":true}`, reapertest.JSON(t, result))
 	return result.Reason
 }
 
@@ -100,19 +102,19 @@ func TestApplyNamesAWindowThatIsNone(t *testing.T) {
 		for kind, source := range sources {
 			t.Run(value+", by "+kind, func(t *testing.T) {
 				t.Parallel()
-				pool := openQueue(t)
-				stale(t, pool, "kind", 1, 0, 5)
+				pool := reapertest.OpenQueue(t)
+				reapertest.Stale(t, pool, "kind", 1, 0, 5)
 				setWindow(t, pool, "'"+value+"'")
-				r := newReaper(t, pool, reaper.Config{Gates: source})
+				r := reapertest.New(t, pool, reaper.Config{Gates: source})
 
-				_, err := r.Apply(t.Context(), actor, 10)
+				_, err := r.Apply(t.Context(), reapertest.Actor, 10)
 
 				var bad *gates.ValueError
 				require.ErrorAs(t, err, &bad)
 				require.Equal(t, gates.WindowUntil, bad.Key)
 				require.Equal(t, value, bad.Value)
-				require.Equal(t, map[string]int{"leased": 1}, states(t, pool))
-				exec(t, pool, `update queue_config set value = 'true' where key = 'queue.lease.reaper_dry_run_only'`)
+				require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
+				reapertest.Exec(t, pool, `update queue_config set value = 'true' where key = 'queue.lease.reaper_dry_run_only'`)
 				require.Equal(t, "queue.lease.reaper_dry_run_only=true", refuse(t, r))
 			})
 		}
@@ -123,21 +125,21 @@ func TestApplyNamesAWindowThatIsNone(t *testing.T) {
 // finished; the next one is not begun.
 func TestAnApplyThatBeganInTimeIsFinished(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "dying", 1, 4, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "dying", 1, 4, 5)
 	setWindow(t, pool, `(clock_timestamp() + interval '1 second')::text`)
 	slow := deadletter.MoverFunc(func(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
 		require.Eventually(t, func() bool {
-			return one[bool](t, pool, `select value::timestamptz < now() from queue_config
+			return reapertest.One[bool](t, pool, `select value::timestamptz < now() from queue_config
 				where key = 'queue.lease.reaper_window_until'`)
-		}, waiting, tick)
+		}, reapertest.Waiting, reapertest.Tick)
 		return deadletter.Table{}.Move(ctx, tx, batch)
 	})
-	r := newReaper(t, pool, reaper.Config{DeadLetter: slow})
+	r := reapertest.New(t, pool, reaper.Config{DeadLetter: slow})
 
-	require.Equal(t, 1, apply(t, r, 10).DeadLetterCount)
+	require.Equal(t, 1, reapertest.Apply(t, r, 10).DeadLetterCount)
 
-	stale(t, pool, "later", 1, 0, 5)
+	reapertest.Stale(t, pool, "later", 1, 0, 5)
 	require.Contains(t, refuse(t, r), "queue.lease.reaper_window_until=")
 }
 
@@ -151,15 +153,15 @@ func TestTheTransactionsClockJudgesTheWindow(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := openQueue(t)
-			tx := begin(t, pool)
-			stale(t, tx, "kind", 1, 0, 5)
+			pool := reapertest.OpenQueue(t)
+			tx := reapertest.Begin(t, pool)
+			reapertest.Stale(t, tx, "kind", 1, 0, 5)
 			setWindow(t, tx, `now()::text`)
-			require.True(t, one[bool](t, tx, `select value::timestamptz < clock_timestamp() from queue_config
+			require.True(t, reapertest.One[bool](t, tx, `select value::timestamptz < clock_timestamp() from queue_config
 				where key = 'queue.lease.reaper_window_until'`))
-			r := newReaper(t, tx, reaper.Config{Gates: test.source})
+			r := reapertest.New(t, tx, reaper.Config{Gates: test.source})
 
-			require.Len(t, apply(t, r, 10).Actions, 1)
+			require.Len(t, reapertest.Apply(t, r, 10).Actions, 1)
 			setWindow(t, tx, `(now() - interval '1 microsecond')::text`)
 			require.Contains(t, refuse(t, r), gates.WindowUntil)
 		})
@@ -169,25 +171,25 @@ func TestTheTransactionsClockJudgesTheWindow(t *testing.T) {
 // Sources that do not read the table are bound by what they say alone.
 func TestOtherSourcesAndTheirWindows(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 5, 0, 5)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 5, 0, 5)
 	setWindow(t, pool, `'-infinity'`)
 
-	require.Len(t, apply(t, newReaper(t, pool, reaper.Config{Gates: open}), 1).Actions, 1)
+	require.Len(t, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{Gates: reapertest.OpenGate}), 1).Actions, 1)
 
 	for _, until := range []string{"-infinity", "infinity"} {
 		for key, value := range map[string]string{
 			gates.SubstrateEnabled: "true", gates.ReaperEnabled: "true", gates.DryRunOnly: "false", gates.WindowUntil: until,
 		} {
-			exec(t, pool, `do $$ begin execute format('alter database %I set `+key+` = %L', current_database(), '`+value+`'); end $$`)
+			reapertest.Exec(t, pool, `do $$ begin execute format('alter database %I set `+key+` = %L', current_database(), '`+value+`'); end $$`)
 		}
 		later := pgtest.Connect(t, pool, func(*pgxpool.Config) {}) // sessions that know of it
-		r := newReaper(t, later, reaper.Config{Gates: gates.CurrentSetting{}})
+		r := reapertest.New(t, later, reaper.Config{Gates: gates.CurrentSetting{}})
 		if until == "-infinity" {
 			require.Equal(t, "queue.lease.reaper_window_until=-infinity", refuse(t, r))
 			continue
 		}
-		require.Len(t, apply(t, r, 1).Actions, 1)
+		require.Len(t, reapertest.Apply(t, r, 1).Actions, 1)
 	}
 }
 
@@ -206,16 +208,16 @@ func TestAWindowCostsNoExchange(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			admin := openQueue(t)
-			pool, recorder := recording(t, admin)
-			r := newReaper(t, pool, reaper.Config{Gates: test.source})
+			admin := reapertest.OpenQueue(t)
+			pool, recorder := reapertest.Recording(t, admin)
+			r := reapertest.New(t, pool, reaper.Config{Gates: test.source})
 			exchanges := func(do func()) int {
 				do() // its statements are prepared now
-				before := recorder.count()
+				before := recorder.Count()
 				do()
-				return recorder.count() - before
+				return recorder.Count() - before
 			}
-			idle := func() { require.Empty(t, apply(t, r, 10).Actions) }
+			idle := func() { require.Empty(t, reapertest.Apply(t, r, 10).Actions) }
 
 			require.Equal(t, test.unset, exchanges(idle))
 			setWindow(t, admin, `'infinity'`)

@@ -8,6 +8,8 @@ import (
 	"time"
 	_ "time/tzdata" // the machine may have no zones
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -31,16 +33,16 @@ func TestResultsAreInUTCWhateverTheZone(t *testing.T) {
 		_, offset := time.Now().Zone()
 		require.Equal(t, farZoneOffset, offset, "the process is in the zone that it was told")
 	}
-	pool := withOracle(t, pgtest.New(t))
-	tx := begin(t, pool) // now() stands still
-	openGates(t, tx)
-	stale(t, tx, "retryable", 3, 0, 5)
-	stale(t, tx, "exhausted", 2, 4, 5)
-	exec(t, tx, `insert into job_queue (job_kind, state, lease_until) values
+	pool := reapertest.WithOracle(t, pgtest.New(t))
+	tx := reapertest.Begin(t, pool) // now() stands still
+	reapertest.OpenGates(t, tx)
+	reapertest.Stale(t, tx, "retryable", 3, 0, 5)
+	reapertest.Stale(t, tx, "exhausted", 2, 4, 5)
+	reapertest.Exec(t, tx, `insert into job_queue (job_kind, state, lease_until) values
 		('old', 'leased', '0044-03-15 12:00:00.000001+00 BC'), ('older', 'leased', '-infinity'),
 		('local mean time', 'leased', '1871-06-01 00:00:00+00'), ('the leap', 'leased', '2016-12-31 23:59:60+00')`)
 
-	for with, mover := range movers {
+	for with, mover := range reapertest.Movers {
 		want := inZone(t, tx, "UTC", mover)
 		require.Len(t, want, 2)
 		for _, zone := range []string{farZone, "Pacific/Pago_Pago", "America/St_Johns", "Africa/Monrovia", "Asia/Kathmandu", "<far>-15:59"} {
@@ -56,12 +58,12 @@ func inZone(t *testing.T, tx pgx.Tx, zone string, mover deadletter.Mover) []any 
 	savepoint, err := tx.Begin(t.Context())
 	require.NoError(t, err)
 	defer savepoint.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // the transaction's end shows it
-	exec(t, savepoint, `select set_config('timezone', $1, true)`, zone)
-	r := newReaper(t, savepoint, reaper.Config{DeadLetter: mover})
+	reapertest.Exec(t, savepoint, `select set_config('timezone', $1, true)`, zone)
+	r := reapertest.New(t, savepoint, reaper.Config{DeadLetter: mover})
 
 	dryRun, err := r.DryRun(t.Context(), 100)
 	require.NoError(t, err)
-	result := apply(t, r, 100)
+	result := reapertest.Apply(t, r, 100)
 
 	require.Equal(t, time.UTC, dryRun.EvaluatedAt.Location())
 	require.Len(t, result.Actions, 9)
@@ -72,13 +74,13 @@ func inZone(t *testing.T, tx pgx.Tx, zone string, mover deadletter.Mover) []any 
 		require.Equal(t, time.UTC, job.LeaseUntil.Location())
 		if action.Action == reaper.ResetToRetryWaiting {
 			require.Equal(t, time.UTC, action.ScheduledAt.Location())
-			require.True(t, one[bool](t, savepoint, `select scheduled_at = $1::timestamptz and scheduled_at > now()
+			require.True(t, reapertest.One[bool](t, savepoint, `select scheduled_at = $1::timestamptz and scheduled_at > now()
 				from job_queue where job_id = $2::text::uuid`, action.ScheduledAt, action.JobID))
 		}
 	}
-	require.True(t, one[bool](t, savepoint, `select bool_and((job ->> 'lease_until')::timestamptz between now() - interval '3 s' and now())
+	require.True(t, reapertest.One[bool](t, savepoint, `select bool_and((job ->> 'lease_until')::timestamptz between now() - interval '3 s' and now())
 		from job_dead_letter`), "the dead letters hold the same instants")
-	return []any{normal(t, toJSON(t, dryRun)), normal(t, toJSON(t, result))}
+	return []any{normal(t, reapertest.JSON(t, dryRun)), normal(t, reapertest.JSON(t, result))}
 }
 
 // The zone of the process is another thing than that of the session: it is where

@@ -84,7 +84,8 @@ func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, reads []rel
 	for _, read := range reads {
 		if wide[read] != "" && !fits[read] {
 			v.noIndex(t, "The index %s also holds rows that are not leased: it grows with the finished jobs, "+
-				"and a claim reads those that kept their lease's end. The fix makes one of leased rows alone.", wide[read])
+				"and a claim reads those that kept their lease's end. "+
+				"The fix makes one of leased rows alone.", wide[read])
 			break
 		}
 	}

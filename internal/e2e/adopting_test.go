@@ -1,4 +1,4 @@
-package reaper_test
+package e2e_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -61,7 +63,7 @@ func TestTheAdoptersGoIsCompiled(t *testing.T) {
 	source, err := os.ReadFile("adopting_test.go")
 	require.NoError(t, err)
 
-	for _, block := range fenced(t, "../docs/adopting.md", "go") {
+	for _, block := range reapertest.Fenced(t, "docs/adopting.md", "go") {
 		require.Contains(t, string(source), block)
 	}
 }
@@ -72,38 +74,38 @@ func TestTheAdoptersPageWorks(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
 	ctx := t.Context()
-	blocks := fenced(t, "../docs/adopting.md", "sql")
+	blocks := reapertest.Fenced(t, "docs/adopting.md", "sql")
 	require.Len(t, blocks, 8)
-	login := one[string](t, pool, `select 'shop_' || md5(current_database())`)
-	exec(t, pool, `create role `+login+` login`)
-	t.Cleanup(func() { dropRole(t, pool, login) })
+	login := reapertest.One[string](t, pool, `select 'shop_' || md5(current_database())`)
+	reapertest.Exec(t, pool, `create role `+login+` login`)
+	t.Cleanup(func() { reapertest.DropRole(t, pool, login) })
 	asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = login })
-	r := newReaper(t, asRole, shop)
+	r := reapertest.New(t, asRole, shop)
 
-	exec(t, pool, blocks[0]) // the queue
+	reapertest.Exec(t, pool, blocks[0]) // the queue
 	require.NoError(t, check(ctx, asRole))
-	require.NotEmpty(t, verify(t, asRole, shop).Problems)
+	require.NotEmpty(t, reapertest.Verify(t, asRole, shop).Problems)
 	for _, block := range blocks[1:4] { // index, tables, grants
-		exec(t, pool, strings.ReplaceAll(block, "shop_reaper", login))
+		reapertest.Exec(t, pool, strings.ReplaceAll(block, "shop_reaper", login))
 	}
-	require.Empty(t, verify(t, asRole, shop).Problems)
+	require.Empty(t, reapertest.Verify(t, asRole, shop).Problems)
 	require.NoError(t, look(ctx, r))
-	refused, err := r.Apply(ctx, actor, 10)
+	refused, err := r.Apply(ctx, reapertest.Actor, 10)
 	require.NoError(t, err)
 	require.True(t, refused.Refused)
 
-	exec(t, pool, blocks[4]) // the gates
-	exec(t, pool, `insert into shop.jobs (type) values ('ship')`)
+	reapertest.Exec(t, pool, blocks[4]) // the gates
+	reapertest.Exec(t, pool, `insert into shop.jobs (type) values ('ship')`)
 	var id, tries int
 	require.NoError(t, pool.QueryRow(ctx, blocks[5], "claim-1").Scan(&id, &tries))
 	require.EqualValues(t, 1, touched(t, pool, blocks[6], id, "claim-1", tries)) // renew
-	require.Empty(t, apply(t, r, 10).Actions)
-	exec(t, pool, `update shop.jobs set locked_until = now() - interval '1 second'`)
-	require.Equal(t, 1, apply(t, r, 10).ResetCount)
+	require.Empty(t, reapertest.Apply(t, r, 10).Actions)
+	reapertest.Exec(t, pool, `update shop.jobs set locked_until = now() - interval '1 second'`)
+	require.Equal(t, 1, reapertest.Apply(t, r, 10).ResetCount)
 	require.Zero(t, touched(t, pool, blocks[6], id, "claim-1", tries))
 	require.Zero(t, touched(t, pool, blocks[7], id, "claim-1", tries)) // complete
 
-	exec(t, pool, `update shop.jobs set run_at = now()`)
+	reapertest.Exec(t, pool, `update shop.jobs set run_at = now()`)
 	require.NoError(t, pool.QueryRow(ctx, blocks[5], "claim-2").Scan(&id, &tries))
 	require.Equal(t, 1, tries)
 	require.EqualValues(t, 1, touched(t, pool, blocks[7], id, "claim-2", tries))
@@ -114,4 +116,36 @@ func touched(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) int64 {
 	tag, err := pool.Exec(t.Context(), sql, args...)
 	require.NoError(t, err)
 	return tag.RowsAffected()
+}
+
+// An adopter's queue, whose dead jobs come back under its own names, states and
+// types, and whether its rows are there or were cleaned up.
+func TestTheAdoptersDeadJobsComeBack(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Empty(t)
+	blocks := reapertest.Fenced(t, "docs/adopting.md", "sql")
+	reapertest.Exec(t, pool, blocks[0])
+	reapertest.Exec(t, pool, blocks[2])
+	reapertest.Exec(t, pool, `insert into shop.jobs (type, status, tries, args, locked_by, locked_until, failure)
+		select 'ship', 'running', 4, jsonb_build_object('n', i), 'w', now() - interval '1 minute', 'f' from generate_series(1, 4) i`)
+	cfg := shop
+	cfg.Gates = reapertest.OpenGate
+	require.Equal(t, 4, reapertest.Apply(t, reapertest.New(t, pool, cfg), 10).DeadLetterCount)
+	reapertest.Exec(t, pool, `delete from shop.jobs where id % 2 = 0`)
+
+	queue, err := shop.Queue.Quoted()
+	require.NoError(t, err)
+	store := deadletter.Store{Table: deadletter.Table{Name: pgx.Identifier{"shop", "dead_jobs"}}, Queue: queue}
+	result, err := deadletter.Redrive(t.Context(), pool, store, "operator", deadletter.Filter{Kinds: []string{"ship"}}, 10)
+
+	require.NoError(t, err)
+	require.Equal(t, 4, result.RedrivenCount)
+	for i, job := range result.Redriven {
+		require.Equal(t, i%2 == 1, job.Rebuilt)
+	}
+	require.Equal(t, 4, reapertest.One[int](t, pool, `select count(*) from shop.jobs
+		where status = 'retryable' and tries = 0 and max_tries = 5 and run_at <= now() and locked_by is null and locked_until is null
+		and failure is null and args = jsonb_build_object('n', id) and type = 'ship'`))
+	var id, tries int
+	require.NoError(t, pool.QueryRow(t.Context(), blocks[5], "claim-1").Scan(&id, &tries), "a worker claims it at once")
 }

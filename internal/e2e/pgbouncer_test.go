@@ -5,7 +5,7 @@
 //
 //	go test -tags pgbouncer -run PgBouncer ./reaper
 
-package reaper_test
+package e2e_test
 
 import (
 	"fmt"
@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -33,7 +35,7 @@ import (
 // two sessions.
 func TestPgBouncerInTransactionMode(t *testing.T) {
 	t.Parallel()
-	server, admin := ownServer(t)
+	server, admin := reapertest.OwnServer(t)
 	bouncer := startPgBouncer(t, server)
 
 	modes := map[string]pgx.QueryExecMode{
@@ -46,23 +48,23 @@ func TestPgBouncerInTransactionMode(t *testing.T) {
 	}
 	database := 0
 	for name, mode := range modes {
-		for with, mover := range movers {
+		for with, mover := range reapertest.Movers {
 			database++
-			exec(t, admin, fmt.Sprintf(`create database pooled_%d`, database))
+			reapertest.Exec(t, admin, fmt.Sprintf(`create database pooled_%d`, database))
 			direct := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
 				c.ConnConfig.Database = fmt.Sprint("pooled_", database)
 			})
 			t.Run(name+", "+with, func(t *testing.T) {
 				t.Parallel()
-				exec(t, direct, reaper.Schema)
-				openGates(t, withOracle(t, direct))
+				reapertest.Exec(t, direct, reaper.Schema)
+				reapertest.OpenGates(t, reapertest.WithOracle(t, direct))
 				pool := pgtest.Connect(t, direct, func(c *pgxpool.Config) {
 					c.ConnConfig.Port = bouncerPort
 					c.ConnConfig.DefaultQueryExecMode = mode
 				})
 				takeTurns(t, pool)
 
-				reapInEveryWay(t, pool, mover)
+				reapertest.ReapInEveryWay(t, pool, mover)
 			})
 		}
 	}
@@ -74,7 +76,7 @@ func takeTurns(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	var open []pgx.Tx
 	for range bouncerPool {
-		open = append(open, begin(t, pool))
+		open = append(open, reapertest.Begin(t, pool))
 	}
 	for _, tx := range open {
 		require.NoError(t, tx.Rollback(t.Context()))
@@ -84,7 +86,7 @@ func takeTurns(t *testing.T, pool *pgxpool.Pool) {
 	defer conn.Release()
 	sessions := map[int]bool{}
 	for range 2 * bouncerPool {
-		sessions[one[int](t, conn, `select pg_backend_pid()`)] = true
+		sessions[reapertest.One[int](t, conn, `select pg_backend_pid()`)] = true
 	}
 	require.Greater(t, len(sessions), 1)
 }
@@ -146,7 +148,7 @@ func startPgBouncer(t *testing.T, server *pgtest.Server) pgBouncer {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(server.Folder(), fmt.Sprint(".s.PGSQL.", bouncerPort)))
 		return err == nil
-	}, waiting, tick)
+	}, reapertest.Waiting, reapertest.Tick)
 	return bouncer
 }
 

@@ -1,4 +1,4 @@
-package reaper_test
+package e2e_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -35,25 +37,25 @@ var stormLasts = flag.Duration("storm", 16*time.Second,
 // caller would be told something else than what was committed.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	server, admin := ownServer(t)
-	exec(t, admin, sqlLedger)
-	exec(t, admin, `insert into queue_config (key, value) values ('queue.retry.backoff_base_sec', '0')`)
-	s := &storm{server: server, memo: memo{actors: map[string]*heard{}}, seen: map[string]int{}}
+	server, admin := reapertest.OwnServer(t)
+	reapertest.Exec(t, admin, reapertest.SQLLedger)
+	reapertest.Exec(t, admin, `insert into queue_config (key, value) values ('queue.retry.backoff_base_sec', '0')`)
+	s := &storm{server: server, memo: reapertest.CallLog{Actors: map[string]*reapertest.Reported{}}, seen: map[string]int{}}
 
 	s.blow(t, admin)
 	s.calm(t, admin)
 
-	s.seen["commits of unknown outcome that did happen"] = requireLedgerAgrees(t, admin, &s.memo)
-	s.seen["jobs reset"] = one[int](t, admin, `select count(*) from ledger_reap where action = 'reset_to_retry_waiting'`)
-	s.seen["jobs moved"] = one[int](t, admin, `select count(*) from ledger_reap where action = 'moved_to_dead_letter'`)
+	s.seen["commits of unknown outcome that did happen"] = reapertest.RequireLedgerAgrees(t, admin, &s.memo)
+	s.seen["jobs reset"] = reapertest.One[int](t, admin, `select count(*) from ledger_reap where action = 'reset_to_retry_waiting'`)
+	s.seen["jobs moved"] = reapertest.One[int](t, admin, `select count(*) from ledger_reap where action = 'moved_to_dead_letter'`)
 	s.requireWild(t)
-	waitForNoTransaction(t, admin)
+	reapertest.WaitForNoTransaction(t, admin)
 }
 
 // storm is what all hands share.
 type storm struct {
 	server *pgtest.Server
-	memo   memo
+	memo   reapertest.CallLog
 
 	mu     sync.Mutex
 	seen   map[string]int // how often something happened
@@ -65,13 +67,13 @@ const workers = 16
 // blow lets all hands loose, and returns when the storm is over.
 func (s *storm) blow(t *testing.T, admin *pgxpool.Pool) {
 	t.Helper()
-	p := startProxy(t, admin.Config(), func(message []byte) loss {
-		if !isCommit(message) {
-			return keep
+	p := reapertest.StartProxy(t, admin.Config(), func(message []byte) reapertest.Loss {
+		if !reapertest.IsCommit(message) {
+			return reapertest.Keep
 		}
-		return []loss{loseMessage, loseAnswer, forgeAnswer, keep, keep, keep, keep, keep}[rand.IntN(8)]
+		return []reapertest.Loss{reapertest.LoseMessage, reapertest.LoseAnswer, reapertest.ForgeAnswer, reapertest.Keep, reapertest.Keep, reapertest.Keep, reapertest.Keep, reapertest.Keep}[rand.IntN(8)]
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), *stormLasts+waiting)
+	ctx, cancel := context.WithTimeout(t.Context(), *stormLasts+reapertest.Waiting)
 	defer cancel()
 	var group sync.WaitGroup
 	var pools []*pgxpool.Pool
@@ -91,18 +93,18 @@ func (s *storm) blow(t *testing.T, admin *pgxpool.Pool) {
 		pool := open(func(c *pgxpool.Config) {
 			c.MaxConns = 2
 			if kind.proxied {
-				p.reroute(c)
+				p.Reroute(c)
 				cfg.Gates = gates.SourceFunc(dawdle)
 			}
 		})
-		r := &replica{storm: s, Reaper: newReaper(t, pool, cfg), name: name, call: kind.call, limit: kind.limit, patience: kind.patience, breaks: kind.breaks}
+		r := &replica{storm: s, Reaper: reapertest.New(t, pool, cfg), name: name, call: kind.call, limit: kind.limit, patience: kind.patience, breaks: kind.breaks}
 		group.Go(func() { r.reap(ctx) })
 	}
 	s.rage(ctx, t, p)
 	cancel()
 	group.Wait()
 	for _, pool := range pools {
-		require.Eventually(t, func() bool { return pool.Stat().AcquiredConns() == 0 }, waiting, tick)
+		require.Eventually(t, func() bool { return pool.Stat().AcquiredConns() == 0 }, reapertest.Waiting, reapertest.Tick)
 	}
 }
 
@@ -138,18 +140,18 @@ func (s *storm) refuseWrites(ctx context.Context, t *testing.T) {
 	defer conn.Close(t.Context()) //nolint:errcheck // it has done its work
 	const others = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
 	for _, sql := range []string{`alter system set default_transaction_read_only = on`, `select pg_reload_conf()`, others} {
-		exec(t, conn, sql)
+		reapertest.Exec(t, conn, sql)
 	}
 	pause(ctx, upTo(300*time.Millisecond))
 	for _, sql := range []string{`alter system reset default_transaction_read_only`, `select pg_reload_conf()`, others} {
-		exec(t, conn, sql)
+		reapertest.Exec(t, conn, sql)
 	}
 	s.add("read-only periods", 1)
 }
 
 // rage is the third hand. It goes on until everything has happened, on a slow machine
 // for longer than it was told to, and leaves the server running.
-func (s *storm) rage(ctx context.Context, t *testing.T, p *proxy) {
+func (s *storm) rage(ctx context.Context, t *testing.T, p *reapertest.Proxy) {
 	t.Helper()
 	began := time.Now()
 	for i := 1; time.Since(began) < *stormLasts || len(s.missing()) > 0; i++ {
@@ -176,7 +178,7 @@ func (s *storm) rage(ctx context.Context, t *testing.T, p *proxy) {
 		case i%2 == 0:
 			s.add("backends ended", s.endBackends(ctx, t))
 		default:
-			s.add("connections cut", p.cut())
+			s.add("connections cut", p.Cut())
 		}
 	}
 }
@@ -203,19 +205,19 @@ func (s *storm) endBackends(ctx context.Context, t *testing.T) int {
 func (s *storm) calm(t *testing.T, admin *pgxpool.Pool) {
 	t.Helper()
 	admin.Reset()
-	ctx, cancel := context.WithTimeout(t.Context(), waiting)
+	ctx, cancel := context.WithTimeout(t.Context(), reapertest.Waiting)
 	defer cancel()
-	r := newReaper(t, admin, reaper.Config{OnApply: writeReaps})
+	r := reapertest.New(t, admin, reaper.Config{OnApply: reapertest.WriteReaps})
 	for i := 0; ; i++ {
 		name := fmt.Sprint("after the storm/", i)
 		result, err := r.Drain(ctx, name, 7)
-		s.memo.write(name, result.ResetCount+result.DeadLetterCount, err)
+		s.memo.Write(name, result.ResetCount+result.DeadLetterCount, err)
 		require.NoError(t, err)
-		if states(t, admin)["leased"] == 0 {
+		if reapertest.States(t, admin)["leased"] == 0 {
 			require.Zero(t, result.FailedCount)
 			return
 		}
-		require.True(t, pause(ctx, 10*time.Millisecond), states(t, admin))
+		require.True(t, pause(ctx, 10*time.Millisecond), reapertest.States(t, admin))
 	}
 }
 

@@ -1,4 +1,4 @@
-package reaper_test
+package reapertest
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// sqlLedger makes the tables of a ledger. Each row is written by the transaction
+// SQLLedger makes the tables of a ledger. Each row is written by the transaction
 // that does what the row says, so what is in them is what was committed, whatever
 // a client heard of it.
-const sqlLedger = `
+const SQLLedger = `
 create table ledger_lease (   -- a claim of a worker's, or a renewal
 	owner       text        not null, -- of one claim, no other
 	job_id      uuid        not null,
@@ -85,8 +85,8 @@ var ledgerFaults = map[string]string{
 		where (action = 'moved_to_dead_letter') <> (r.attempts = q.max_attempts)`,
 }
 
-// writeReaps is a Config.OnApply that writes the ledger.
-func writeReaps(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
+// WriteReaps is a Config.OnApply that writes the ledger.
+func WriteReaps(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
 	n := len(result.Actions)
 	owners, ids, actions := make([]string, n), make([]string, n), make([]string, n)
 	attempts, ends := make([]int, n), make([]time.Time, n)
@@ -97,45 +97,41 @@ func writeReaps(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) erro
 	return err
 }
 
-// memo is what the callers of a reaper heard: how many jobs it settled, by actor.
-type memo struct {
+// CallLog is what the callers of a reaper heard: how many jobs it settled, by actor.
+type CallLog struct {
 	mu     sync.Mutex
-	actors map[string]*heard
+	Actors map[string]*Reported
 }
 
-type heard struct {
-	settled int
-	unknown bool // and perhaps more
-}
-
-// write notes what a call came to. Of a call that did nothing, for all that its
+// Write notes what a call came to. Of a call that did nothing, for all that its
 // caller knows, there is nothing to note.
-func (m *memo) write(actor string, settled int, err error) {
-	if settled == 0 && !isUnknown(err) {
+func (m *CallLog) Write(actor string, settled int, err error) {
+	if settled == 0 && !IsUnknown(err) {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := m.actors[actor]
+	h := m.Actors[actor]
 	if h == nil {
-		h = &heard{}
-		m.actors[actor] = h
+		h = &Reported{}
+		m.Actors[actor] = h
 	}
 	h.settled += settled
-	h.unknown = h.unknown || isUnknown(err)
+	h.unknown = h.unknown || IsUnknown(err)
 }
 
 // compare returns where the ledger and the callers differ, and how many calls of
 // unknown outcome had, as the ledger shows, been committed.
-func (m *memo) compare(ledger map[string]int) (faults []string, committed int) {
+func (m *CallLog) compare(ledger map[string]int) (faults []string, committed int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, actor := range slices.Sorted(maps.Keys(ledger)) {
-		if m.actors[actor] == nil {
-			faults = append(faults, fmt.Sprintf("%q heard of nothing, and %d reaps were committed", actor, ledger[actor]))
+		if m.Actors[actor] == nil {
+			fault := fmt.Sprintf("%q heard of nothing, and %d reaps were committed", actor, ledger[actor])
+			faults = append(faults, fault)
 		}
 	}
-	for actor, h := range m.actors {
+	for actor, h := range m.Actors {
 		switch n := ledger[actor]; {
 		case n == h.settled:
 		case n > h.settled && h.unknown:
@@ -147,13 +143,19 @@ func (m *memo) compare(ledger map[string]int) (faults []string, committed int) {
 	return faults, committed
 }
 
-// requireLedgerAgrees compares the ledger with the queue, with itself and with
+// Reported is what the callers of one actor heard.
+type Reported struct {
+	settled int
+	unknown bool // and perhaps more
+}
+
+// RequireLedgerAgrees compares the ledger with the queue, with itself and with
 // what callers heard.
-func requireLedgerAgrees(t *testing.T, db execer, m *memo) (committed int) {
+func RequireLedgerAgrees(t *testing.T, db Execer, m *CallLog) (committed int) {
 	t.Helper()
 	found := map[string]int{}
 	for name, sql := range ledgerFaults {
-		if n := one[int](t, db, sql); n > 0 {
+		if n := One[int](t, db, sql); n > 0 {
 			found[name] = n
 		}
 	}
@@ -174,4 +176,5 @@ func requireLedgerAgrees(t *testing.T, db execer, m *memo) (committed int) {
 	return committed
 }
 
-func isUnknown(err error) bool { return errors.Is(err, reaper.ErrOutcomeUnknown) }
+// IsUnknown reports whether nobody can know if a call was committed.
+func IsUnknown(err error) bool { return errors.Is(err, reaper.ErrOutcomeUnknown) }

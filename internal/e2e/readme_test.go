@@ -1,4 +1,4 @@
-package reaper_test
+package e2e_test
 
 import (
 	"context"
@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -68,27 +69,14 @@ func show(ctx context.Context, r *reaper.Reaper) error {
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// fenced returns a page's blocks in a language.
-func fenced(t *testing.T, page, language string) []string {
-	t.Helper()
-	readme, err := os.ReadFile(page)
-	require.NoError(t, err)
-	var blocks []string
-	for _, match := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(readme, -1) {
-		blocks = append(blocks, string(match[1]))
-	}
-	require.NotEmpty(t, blocks)
-	return blocks
-}
-
 // A newcomer copies the README's code, and it does not compile.
 func TestTheREADMEsGoIsCompiled(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("readme_test.go")
 	require.NoError(t, err)
 
-	for _, page := range []string{"../README.md", "../docs/reference.md"} {
-		for _, block := range fenced(t, page, "go") {
+	for _, page := range []string{"README.md", "docs/reference.md"} {
+		for _, block := range reapertest.Fenced(t, page, "go") {
 			require.Contains(t, string(source), block)
 		}
 	}
@@ -98,35 +86,35 @@ func TestTheREADMEsGoIsCompiled(t *testing.T) {
 // a server that has just started, so it is only seen to run and to end.
 func TestTheREADMEsGoWorks(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 1, 0, 5)
-	r := newReaper(t, pool, reaper.Config{})
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
 	require.NoError(t, show(t.Context(), r))
 	require.NoError(t, reapOnce(t.Context(), r))
-	require.Equal(t, map[string]int{"retry_waiting": 1}, states(t, pool))
+	require.Equal(t, map[string]int{"retry_waiting": 1}, reapertest.States(t, pool))
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- runReaper(ctx, pool) }()
-	cancel(errEnd)
-	require.ErrorIs(t, <-ended, errEnd)
+	cancel(reapertest.ErrEnd)
+	require.ErrorIs(t, <-ended, reapertest.ErrEnd)
 }
 
 // A role that was given what the README says must be able to work, and each of
 // the grants must be needed: an operator hands out no right for nothing.
 func TestTheREADMEsGrantsAreEnoughAndNoneIsTooMuch(t *testing.T) {
 	t.Parallel()
-	grants := grantsOf(t)
+	grants := reapertest.GrantsOf(t)
 	require.Len(t, grants, 6)
 
 	for without := -1; without < len(grants); without++ {
-		pool := openQueue(t)
-		stale(t, pool, "retryable", 1, 0, 5)
-		stale(t, pool, "exhausted", 1, 4, 5)
+		pool := reapertest.OpenQueue(t)
+		reapertest.Stale(t, pool, "retryable", 1, 0, 5)
+		reapertest.Stale(t, pool, "exhausted", 1, 4, 5)
 		asRole := grantedPool(t, pool, grants, without)
-		r := newReaper(t, asRole, reaper.Config{})
+		r := reapertest.New(t, asRole, reaper.Config{})
 		_, dryRunErr := r.DryRun(t.Context(), 10)
-		result, applyErr := r.Apply(t.Context(), actor, 10)
+		result, applyErr := r.Apply(t.Context(), reapertest.Actor, 10)
 
 		switch without {
 		case -1:
@@ -149,25 +137,15 @@ func TestTheREADMEsGrantsAreEnoughAndNoneIsTooMuch(t *testing.T) {
 	}
 }
 
-func grantsOf(t *testing.T) []string {
-	t.Helper()
-	for _, block := range fenced(t, "../README.md", "sql") {
-		if strings.HasPrefix(block, "grant") {
-			return strings.Split(strings.TrimSpace(block), "\n")
-		}
-	}
-	return nil
-}
-
 // grantedPool is a pool as a new role that was given all grants but one.
 func grantedPool(t *testing.T, pool *pgxpool.Pool, grants []string, without int) *pgxpool.Pool {
 	t.Helper()
-	role := one[string](t, pool, `select 'grantee_' || md5(current_database())`)
-	exec(t, pool, `create role `+role)
-	t.Cleanup(func() { dropRole(t, pool, role) })
+	role := reapertest.One[string](t, pool, `select 'grantee_' || md5(current_database())`)
+	reapertest.Exec(t, pool, `create role `+role)
+	t.Cleanup(func() { reapertest.DropRole(t, pool, role) })
 	for i, grant := range grants {
 		if i != without {
-			exec(t, pool, strings.ReplaceAll(grant, "leasereaper", role))
+			reapertest.Exec(t, pool, strings.ReplaceAll(grant, "leasereaper", role))
 		}
 	}
 	return pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
@@ -178,38 +156,38 @@ func grantedPool(t *testing.T, pool *pgxpool.Pool, grants []string, without int)
 func TestTheREADMEsSQLRuns(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	exec(t, pool, `drop index job_queue_lease_until_idx`)
-	exec(t, pool, `insert into job_queue (job_kind, state, attempts, lease_owner, lease_until)
+	reapertest.Exec(t, pool, `drop index job_queue_lease_until_idx`)
+	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, attempts, lease_owner, lease_until)
 		values ('k', 'leased', 2, 'me', now() + interval '1 minute')`)
 
-	for _, block := range fenced(t, "../README.md", "sql") {
+	for _, block := range reapertest.Fenced(t, "README.md", "sql") {
 		switch {
 		case strings.Contains(block, "$1"):
 			var id string
 			require.NoError(t, pool.QueryRow(t.Context(), `select job_id::text from job_queue`).Scan(&id))
-			exec(t, pool, block, id, "me", 2)
+			reapertest.Exec(t, pool, block, id, "me", 2)
 		case !strings.HasPrefix(block, "grant"):
-			exec(t, pool, block)
+			reapertest.Exec(t, pool, block)
 		}
 	}
 
-	require.Equal(t, map[string]int{"succeeded": 1}, states(t, pool))
-	require.Empty(t, apply(t, newReaper(t, pool, reaper.Config{}), 10).Actions)
+	require.Equal(t, map[string]int{"succeeded": 1}, reapertest.States(t, pool))
+	require.Empty(t, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), 10).Actions)
 }
 
 // The run book is read on a bad day, when nobody has time for a query that fails.
 func TestTheRunBooksSQLRuns(t *testing.T) {
 	t.Parallel()
-	pool := openQueue(t)
-	stale(t, pool, "kind", 3, 0, 5)
-	r := newReaper(t, pool, reaper.Config{})
-	require.Len(t, apply(t, r, 1).Actions, 1)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 3, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
+	require.Len(t, reapertest.Apply(t, r, 1).Actions, 1)
 
-	for _, block := range fenced(t, "../docs/operations.md", "sql") {
-		exec(t, pool, block)
+	for _, block := range reapertest.Fenced(t, "docs/operations.md", "sql") {
+		reapertest.Exec(t, pool, block)
 	}
 
-	result, err := r.Apply(t.Context(), actor, 10) // the last block stops everything
+	result, err := r.Apply(t.Context(), reapertest.Actor, 10) // the last block stops everything
 	require.NoError(t, err)
 	require.Equal(t, "queue.lease.reaper_enabled=false", result.Reason)
 }

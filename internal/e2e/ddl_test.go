@@ -1,7 +1,9 @@
-package reaper_test
+package e2e_test
 
 import (
 	"testing"
+
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -53,10 +55,10 @@ func TestAQueueIsAlteredUnderALivePool(t *testing.T) {
 	}
 	for name, test := range tests {
 		for cached, mode := range modes {
-			for with, mover := range movers {
+			for with, mover := range reapertest.Movers {
 				t.Run(name+", "+cached+", "+with, func(t *testing.T) {
 					t.Parallel()
-					admin := withOracle(t, openQueue(t))
+					admin := reapertest.WithOracle(t, reapertest.OpenQueue(t))
 					pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
 						c.MaxConns = 1
 						c.ConnConfig.DefaultQueryExecMode = mode
@@ -66,14 +68,14 @@ func TestAQueueIsAlteredUnderALivePool(t *testing.T) {
 					}
 
 					for _, statement := range test.migration {
-						exec(t, admin, statement)
+						reapertest.Exec(t, admin, statement)
 					}
 
 					settleAndVerify(t, admin, pool, mover)
 					settleAndVerify(t, admin, pool, mover)
-					require.Equal(t, test.tenant, one[bool](t, admin, `select bool_and(job ? 'tenant') from job_dead_letter`))
+					require.Equal(t, test.tenant, reapertest.One[bool](t, admin, `select bool_and(job ? 'tenant') from job_dead_letter`))
 					if test.tenant {
-						require.True(t, one[bool](t, admin, `select bool_and(job ->> 'tenant' = 'acme') from job_dead_letter`))
+						require.True(t, reapertest.One[bool](t, admin, `select bool_and(job ->> 'tenant' = 'acme') from job_dead_letter`))
 					}
 				})
 			}
@@ -84,19 +86,19 @@ func TestAQueueIsAlteredUnderALivePool(t *testing.T) {
 // settleAndVerify calls everything but Run once.
 func settleAndVerify(t *testing.T, admin, pool *pgxpool.Pool, mover deadletter.Mover) {
 	t.Helper()
-	exec(t, admin, `delete from job_queue; delete from job_dead_letter`)
-	stale(t, admin, "retryable", 4, 0, 5)
-	stale(t, admin, "exhausted", 4, 4, 5)
+	reapertest.Exec(t, admin, `delete from job_queue; delete from job_dead_letter`)
+	reapertest.Stale(t, admin, "retryable", 4, 0, 5)
+	reapertest.Stale(t, admin, "exhausted", 4, 4, 5)
 	cfg := reaper.Config{DeadLetter: mover}
-	r := newReaper(t, pool, cfg)
+	r := reapertest.New(t, pool, cfg)
 
-	require.Empty(t, verify(t, pool, cfg).Problems)
+	require.Empty(t, reapertest.Verify(t, pool, cfg).Problems)
 	dryRun, err := r.DryRun(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, dryRun.Jobs, 8)
-	require.Len(t, apply(t, r, 4).Actions, 4)
-	drained, err := r.Drain(t.Context(), actor, 3)
+	require.Len(t, reapertest.Apply(t, r, 4).Actions, 4)
+	drained, err := r.Drain(t.Context(), reapertest.Actor, 3)
 	require.NoError(t, err)
 	require.Equal(t, 4, drained.ResetCount+drained.DeadLetterCount)
-	require.Equal(t, map[string]int{"retry_waiting": 4, "dead_letter": 4}, states(t, admin))
+	require.Equal(t, map[string]int{"retry_waiting": 4, "dead_letter": 4}, reapertest.States(t, admin))
 }

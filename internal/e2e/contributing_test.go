@@ -1,7 +1,6 @@
-package reaper_test
+package e2e_test
 
 import (
-	"os"
 	osexec "os/exec"
 	"path"
 	"regexp"
@@ -10,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // module is the path that every package of the library begins with.
@@ -24,7 +25,7 @@ func TestThePictureOfThePackagesIsTrue(t *testing.T) {
 // imports are the arrows between the module's packages, by their last names.
 func imports(t *testing.T) []string {
 	t.Helper()
-	out, err := osexec.CommandContext(t.Context(), "go", "list", "-C", "..", "-f", `{{$from := .ImportPath}}{{range .Imports}}{{$from}} {{.}}
+	out, err := osexec.CommandContext(t.Context(), "go", "list", "-C", "../..", "-f", `{{$from := .ImportPath}}{{range .Imports}}{{$from}} {{.}}
 {{end}}`, "./...").Output()
 	require.NoError(t, err)
 	var arrows []string
@@ -41,8 +42,7 @@ func imports(t *testing.T) []string {
 // drawn are the arrows of CONTRIBUTING.md.
 func drawn(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile("../CONTRIBUTING.md")
-	require.NoError(t, err)
+	page := reapertest.Page(t, "CONTRIBUTING.md")
 	var arrows []string
 	for _, match := range regexp.MustCompile(`(?m)^ +(\w+)(?:\[.*?\])? --> (\w+)`).FindAllStringSubmatch(string(page), -1) {
 		arrows = append(arrows, match[1]+" --> "+match[2])

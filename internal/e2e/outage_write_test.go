@@ -1,4 +1,4 @@
-package reaper_test
+package e2e_test
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -14,7 +16,7 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-const renewing = "waiting for workers to renew leases" // in the log
+// in the log
 
 // failing has every write to the queue fail with an SQLSTATE.
 const failing = `create function fail() returns trigger language plpgsql as
@@ -51,11 +53,11 @@ func TestNoRunningJobIsGivenAwayAfterWritesFailed(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			admin := openQueue(t)
-			pool := withSettings(t, admin, test.settings)
-			log := &logbook{}
+			admin := reapertest.OpenQueue(t)
+			pool := reapertest.WithSettings(t, admin, test.settings)
+			log := &reapertest.Logbook{}
 			passed, failed := make(chan reaper.Pass, 1), &atomic.Int64{}
-			run(t, newReaper(t, pool, reaper.Config{Logger: log.logger(), LockTimeout: 50 * time.Millisecond}), reaper.RunConfig{
+			reapertest.Run(t, reapertest.New(t, pool, reaper.Config{Logger: log.Logger(), LockTimeout: 50 * time.Millisecond}), reaper.RunConfig{
 				Interval: 50 * time.Millisecond, MinInterval: time.Millisecond, Settle: 2 * time.Second,
 				OnPass: func(_ context.Context, pass reaper.Pass) {
 					if pass.Err != nil {
@@ -70,26 +72,26 @@ func TestNoRunningJobIsGivenAwayAfterWritesFailed(t *testing.T) {
 			require.NoError(t, (<-passed).Err)
 			ended := leases(t, admin)
 
-			holder := begin(t, admin)
-			exec(t, holder, test.begin+test.lock)
+			holder := reapertest.Begin(t, admin)
+			reapertest.Exec(t, holder, test.begin+test.lock)
 			if test.lock == "" {
 				require.NoError(t, holder.Commit(t.Context()))
 			}
 			pool.Reset()
-			require.Eventually(t, func() bool { return log.count("pass failed") == 1 && failed.Load() > 5 }, waiting, tick)
-			require.Eventually(t, func() bool { return one[time.Time](t, admin, `select now()`).After(ended) }, waiting, tick)
-			before := log.count(renewing)
+			require.Eventually(t, func() bool { return log.Count("pass failed") == 1 && failed.Load() > 5 }, reapertest.Waiting, reapertest.Tick)
+			require.Eventually(t, func() bool { return reapertest.One[time.Time](t, admin, `select now()`).After(ended) }, reapertest.Waiting, reapertest.Tick)
+			before := log.Count(reapertest.Renewing)
 			if test.lock != "" {
 				require.NoError(t, holder.Rollback(t.Context()))
 			}
-			exec(t, admin, test.end)
+			reapertest.Exec(t, admin, test.end)
 			pool.Reset()
 
-			require.Eventually(t, func() bool { return log.count(renewing) > before }, waiting, tick)
+			require.Eventually(t, func() bool { return log.Count(reapertest.Renewing) > before }, reapertest.Waiting, reapertest.Tick)
 			renew(t, admin)
 			requireDeadAlone(t, admin)
-			require.Eventually(t, func() bool { return log.count("reaper recovered") == 1 }, waiting, tick)
-			require.Equal(t, before+1, log.count(renewing))
+			require.Eventually(t, func() bool { return log.Count("reaper recovered") == 1 }, reapertest.Waiting, reapertest.Tick)
+			require.Equal(t, before+1, log.Count(reapertest.Renewing))
 		})
 	}
 }
@@ -98,9 +100,9 @@ func TestNoRunningJobIsGivenAwayAfterWritesFailed(t *testing.T) {
 const livingJobs, deadJobs = 10, 3
 
 // leases inserts them, all on their last try but one, and returns when they end.
-func leases(t *testing.T, db execer) time.Time {
+func leases(t *testing.T, db reapertest.Execer) time.Time {
 	t.Helper()
-	return one[time.Time](t, db, `with q as (
+	return reapertest.One[time.Time](t, db, `with q as (
 		insert into job_queue (job_kind, state, lease_owner, lease_until)
 		select case when i <= $1 then 'running' else 'dead' end, 'leased', 'worker-' || i, now() + interval '2 seconds'
 		from generate_series(1, $1::int + $2) i
@@ -109,17 +111,17 @@ func leases(t *testing.T, db execer) time.Time {
 }
 
 // renew renews the leases of the living.
-func renew(t *testing.T, db execer) {
+func renew(t *testing.T, db reapertest.Execer) {
 	t.Helper()
-	exec(t, db, `update job_queue set lease_until = now() + interval '1 minute' where state = 'leased' and job_kind = 'running'`)
+	reapertest.Exec(t, db, `update job_queue set lease_until = now() + interval '1 minute' where state = 'leased' and job_kind = 'running'`)
 }
 
 // requireDeadAlone requires that the jobs of the dead are reset, and those of the
 // living are as they were.
-func requireDeadAlone(t *testing.T, db execer) {
+func requireDeadAlone(t *testing.T, db reapertest.Execer) {
 	t.Helper()
-	require.Eventually(t, func() bool { return states(t, db)["retry_waiting"] == deadJobs }, waiting, tick)
-	require.Equal(t, livingJobs, one[int](t, db, `select count(*)::int from job_queue
+	require.Eventually(t, func() bool { return reapertest.States(t, db)["retry_waiting"] == deadJobs }, reapertest.Waiting, reapertest.Tick)
+	require.Equal(t, livingJobs, reapertest.One[int](t, db, `select count(*)::int from job_queue
 		where job_kind = 'running' and state = 'leased' and attempts = 0`))
 }
 
@@ -127,23 +129,23 @@ func requireDeadAlone(t *testing.T, db execer) {
 // primary all of them come at once.
 func TestNoRunningJobIsGivenAwayAfterAPromotion(t *testing.T) {
 	t.Parallel()
-	primary, standby := withStandby(t)
+	primary, standby := reapertest.WithStandby(t)
 	ended := leases(t, primary)
-	caughtUp(t, primary, standby)
-	log := &logbook{}
-	run(t, newReaper(t, standby, reaper.Config{Logger: log.logger()}), reaper.RunConfig{
+	reapertest.CaughtUp(t, primary, standby)
+	log := &reapertest.Logbook{}
+	reapertest.Run(t, reapertest.New(t, standby, reaper.Config{Logger: log.Logger()}), reaper.RunConfig{
 		Interval: 50 * time.Millisecond, MinInterval: time.Millisecond, Settle: 2 * time.Second,
 	})
-	require.Eventually(t, func() bool { return log.count("pass failed") == 1 }, waiting, tick)
-	require.Eventually(t, func() bool { return one[time.Time](t, standby, `select now()`).After(ended) }, waiting, tick)
-	before := log.count(renewing)
+	require.Eventually(t, func() bool { return log.Count("pass failed") == 1 }, reapertest.Waiting, reapertest.Tick)
+	require.Eventually(t, func() bool { return reapertest.One[time.Time](t, standby, `select now()`).After(ended) }, reapertest.Waiting, reapertest.Tick)
+	before := log.Count(reapertest.Renewing)
 
-	exec(t, standby, `select pg_promote()`)
+	reapertest.Exec(t, standby, `select pg_promote()`)
 
-	require.Eventually(t, func() bool { return log.count(renewing) > before }, waiting, tick)
+	require.Eventually(t, func() bool { return log.Count(reapertest.Renewing) > before }, reapertest.Waiting, reapertest.Tick)
 	renew(t, standby)
 	requireDeadAlone(t, standby)
-	require.Equal(t, before+1, log.count(renewing))
+	require.Equal(t, before+1, log.Count(reapertest.Renewing))
 }
 
 // inTurn is a pool of a primary and one of its standby behind one address, to which
@@ -168,37 +170,37 @@ func (p inTurn) BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, err
 // A loop that takes each turn for a restart never reaps.
 func TestTwoServersBehindOneAddressAreNoRestart(t *testing.T) {
 	t.Parallel()
-	primary, standby := withStandby(t)
-	stale(t, primary, "kind", 3, 0, 5)
-	caughtUp(t, primary, standby)
-	log := &logbook{}
-	run(t, newReaper(t, inTurn{primary, standby, new(int)}, reaper.Config{Logger: log.logger()}), reaper.RunConfig{
+	primary, standby := reapertest.WithStandby(t)
+	reapertest.Stale(t, primary, "kind", 3, 0, 5)
+	reapertest.CaughtUp(t, primary, standby)
+	log := &reapertest.Logbook{}
+	reapertest.Run(t, reapertest.New(t, inTurn{primary, standby, new(int)}, reaper.Config{Logger: log.Logger()}), reaper.RunConfig{
 		Interval: 50 * time.Millisecond, MinInterval: time.Millisecond, Settle: time.Second,
 	})
 
 	for round := 1; round <= 5; round++ {
-		require.Eventually(t, func() bool { return states(t, primary)["retry_waiting"] == 3*round }, waiting, tick)
-		stale(t, primary, "kind", 3, 0, 5)
+		require.Eventually(t, func() bool { return reapertest.States(t, primary)["retry_waiting"] == 3*round }, reapertest.Waiting, reapertest.Tick)
+		reapertest.Stale(t, primary, "kind", 3, 0, 5)
 	}
-	require.LessOrEqual(t, log.count(renewing), 1) // the primary may be young
+	require.LessOrEqual(t, log.Count(reapertest.Renewing), 1) // the primary may be young
 }
 
 // A batch that exceeds the server's statement_timeout exceeds it each time. The
 // loop has to make it smaller, and nothing has to wait for that.
 func TestRunMakesABatchSmallerThatTakesTooLong(t *testing.T) {
 	t.Parallel()
-	admin := openQueue(t)
-	stale(t, admin, "kind", 100, 0, 5)
-	exec(t, admin, `create function slow() returns trigger language plpgsql as
+	admin := reapertest.OpenQueue(t)
+	reapertest.Stale(t, admin, "kind", 100, 0, 5)
+	reapertest.Exec(t, admin, `create function slow() returns trigger language plpgsql as
 			$$ begin perform pg_sleep(0.01); return new; end $$;
 		create trigger slow before update on job_queue for each row execute function slow()`)
-	log := &logbook{}
-	pool := withSettings(t, admin, map[string]string{"statement_timeout": "200ms"})
+	log := &reapertest.Logbook{}
+	pool := reapertest.WithSettings(t, admin, map[string]string{"statement_timeout": "200ms"})
 
-	run(t, newReaper(t, pool, reaper.Config{Logger: log.logger()}), reaper.RunConfig{
+	reapertest.Run(t, reapertest.New(t, pool, reaper.Config{Logger: log.Logger()}), reaper.RunConfig{
 		Interval: time.Hour, MinInterval: time.Millisecond, Settle: 1,
 	})
 
-	require.Eventually(t, func() bool { return states(t, admin)["retry_waiting"] == 100 }, waiting, tick)
-	require.Zero(t, log.count(renewing))
+	require.Eventually(t, func() bool { return reapertest.States(t, admin)["retry_waiting"] == 100 }, reapertest.Waiting, reapertest.Tick)
+	require.Zero(t, log.Count(reapertest.Renewing))
 }

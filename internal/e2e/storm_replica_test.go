@@ -1,4 +1,4 @@
-package reaper_test
+package e2e_test
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 
 	"github.com/jackc/pgx/v5"
 
@@ -83,7 +85,7 @@ func (r *replica) heard(actor string, result *reaper.ApplyResult, err error) {
 // took notes what a call came to. No gate closes, and jobs are rejected only where the
 // mover breaks.
 func (r *replica) took(actor string, settled, failed int, reason string, err error) {
-	r.memo.write(actor, settled, err)
+	r.memo.Write(actor, settled, err)
 	if failed > 0 && !r.breaks || reason != "" {
 		r.fault("%s: %d rejected, reason %q", actor, failed, reason)
 	}
@@ -92,7 +94,7 @@ func (r *replica) took(actor string, settled, failed int, reason string, err err
 	case err == nil:
 	case errors.Is(err, errWhim):
 		r.add("hooks that failed", 1)
-	case isUnknown(err):
+	case reapertest.IsUnknown(err):
 		r.add("commits of unknown outcome", 1)
 		fallthrough
 	default:
@@ -106,7 +108,7 @@ var errWhim = errors.New("a whim of the hook's")
 // writeReapsOrFail is a Config.OnApply that fails now and then, when all is
 // written: it must all be undone.
 func writeReapsOrFail(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
-	if err := writeReaps(ctx, tx, result); err != nil {
+	if err := reapertest.WriteReaps(ctx, tx, result); err != nil {
 		return err
 	}
 	if rand.IntN(20) == 0 {
