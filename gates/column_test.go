@@ -11,6 +11,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // settingsTable makes a settings table and returns its name.
@@ -151,6 +152,6 @@ func TestChangesTakeOddNames(t *testing.T) {
 		}
 	}
 	for name, id := range impossible() {
-		require.ErrorContains(t, gates.Table{Name: id}.CloseWindow(t.Context(), nil, operator), "impossible name", name)
+		require.ErrorIs(t, gates.Table{Name: id}.CloseWindow(t.Context(), nil, operator), pgtext.ErrName, name)
 	}
 }

@@ -1,252 +1,221 @@
 package reaper_test
 
 import (
-	"context"
-	"errors"
-	"maps"
-	"os"
-	"regexp"
-	"slices"
+	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// How many jobs the plan tests have beside the stale ones, how many of those, and
-// how many of them an apply takes.
-const (
-	planJobs  = 100_000
-	planStale = 10_000
-	planBatch = 100
-)
-
-// planRows is how many rows each statement may look at. What sorts jobs of one
-// lease end by their ids reads some dozens ahead.
-var planRows = map[string]int{
-	"reaper.dry_run":            planStale + planBatch + 32,
-	"reaper.dry_run_up_to":      planBatch + 1 + planBatch + 32,
-	"reaper.claim":              planBatch + 32,
-	"reaper.claim_plan":         planBatch,
-	"reaper.drift":              planBatch,
-	"reaper.overfull":           planStale + 1, // the rejected job too
-	"reaper.poll":               2,
-	"reaper.reset":              planBatch,
-	"reaper.bump":               planBatch,
-	"reaper.close":              planBatch,
-	"reaper.close_moved":        planBatch,
-	"reaper.unclosed":           planBatch,
-	"reaper.settings":           0,
-	"reaper.lock_timeout":       0,
-	"reaper.planner_settings":   0,
-	"reaper.is_plain":           0,
-	"reaper.is_jsonb":           0,
-	"deadletter.insert":         planBatch,
-	"deadletter.insert_checked": planBatch,
-	"deadletter.call":           0,
-	"gates.read":                4,
+// review is a dry run's result as a reviewer's file holds it.
+func review(t *testing.T, r *reaper.Reaper, limit int) *reaper.DryRunResult {
+	t.Helper()
+	plan, err := r.DryRun(t.Context(), limit)
+	require.NoError(t, err)
+	var read reaper.DryRunResult
+	require.NoError(t, json.Unmarshal([]byte(reapertest.JSON(t, plan)), &read))
+	return &read
 }
 
-// planModes are the settings under which the statements are planned.
-var planModes = map[string]string{
-	"with the parameters":    `set plan_cache_mode = force_custom_plan`,
-	"without the parameters": `set plan_cache_mode = force_generic_plan`,
-	"with the parameters and nested loops alone": `set plan_cache_mode = force_custom_plan;
-		set enable_hashjoin = off; set enable_mergejoin = off`,
-	"without the parameters and nested loops alone": `set plan_cache_mode = force_generic_plan;
-		set enable_hashjoin = off; set enable_mergejoin = off`,
+// What a person has looked at and agreed to is settled, and what came up since is
+// not.
+func TestApplyPlanSettlesWhatWasReviewedAndNoMore(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "reviewed", 3, 0, 5)
+	reapertest.Stale(t, pool, "spent", 2, 4, 5)
+	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_until) values ('ancient', 'leased', '-infinity'),
+		('year 44 BC', 'leased', '0044-03-15 12:00:00.123456+00 BC')`)
+	r := reapertest.New(t, pool, reaper.Config{})
+	plan := review(t, r, 10)
+	reapertest.Stale(t, pool, "new", 5, 0, 5)
+	before := reapertest.BadRows(t, pool, "new")
+
+	result, err := r.ApplyPlan(t.Context(), reapertest.Actor, plan)
+
+	require.NoError(t, err)
+	require.Equal(t, 5, result.ResetCount)
+	require.Equal(t, 2, result.DeadLetterCount)
+	require.Nil(t, result.Skipped)
+	require.Equal(t, before, reapertest.BadRows(t, pool, "new"))
+	for i, action := range result.Actions {
+		require.Equal(t, plan.Jobs[i].JobID, action.JobID)
+	}
+	require.NotContains(t, reapertest.JSON(t, result), "skipped")
 }
 
-// A statement that reads the whole queue, or the whole backlog for each batch, is
-// unnoticed in a test's ten rows and brings the database down at ten million. The
-// server chooses its way by statistics that may be hours old, and for a prepared
-// statement without its parameters: none of that may lead it off the index.
-func TestEveryStatementUsesAnIndex(t *testing.T) {
+// Between the review and the apply the world goes on. Each of these jobs is not
+// what was reviewed any more.
+func TestApplyPlanLeavesWhatHasChanged(t *testing.T) {
 	t.Parallel()
 
-	tests := map[string]struct{ beforeJobs, beforeStaleOnes, afterAll string }{
-		"analysed when the table was empty": {beforeJobs: `analyze`},
-		"analysed when nothing was stale":   {beforeStaleOnes: `analyze`},
-		"analysed just now":                 {afterAll: `analyze`},
+	tests := map[string]struct{ meanwhile, reason string }{
+		"renewed":                 {`update job_queue set lease_until = now() + interval '1 minute'`, reaper.SkipRenewed},
+		"renewed and stale again": {`update job_queue set lease_until = lease_until + interval '1 microsecond'`, reaper.SkipRenewed},
+		"given to another": {
+			`update job_queue set lease_owner = 'another', lease_until = now() + interval '1 minute'`, reaper.SkipClaimed},
+		"given to another, stale": {`update job_queue set lease_owner = 'another'`, reaper.SkipClaimed},
+		"given to nobody":         {`update job_queue set lease_owner = null`, reaper.SkipClaimed},
+		"claimed by the same":     {`update job_queue set attempts = 1, lease_until = now() + interval '1 minute'`, reaper.SkipClaimed},
+		"finished":                {`update job_queue set state = 'succeeded', lease_owner = null, lease_until = null`, reaper.SkipFinished},
+		"failed by its worker":    {`update job_queue set state = 'retry_waiting', attempts = 1, last_error = 'no', lease_until = null`, reaper.SkipFinished},
+		"reaped":                  {`update job_queue set state = 'retry_waiting', attempts = 1, last_error = 'lease_expired_reaped', lease_until = null`, reaper.SkipReaped},
+		"gone":                    {`delete from job_queue`, reaper.SkipGone},
+		"other attempts":          {`update job_queue set attempts = 1`, reaper.SkipChanged},
+		"other due":               {`update job_queue set max_attempts = 1`, reaper.SkipChanged},
+		"a lease without an end":  {`update job_queue set lease_until = null`, reaper.SkipRenewed},
+		"a lease that never ends": {`update job_queue set lease_until = 'infinity'`, reaper.SkipRenewed},
+		"a kind that is not ours": {`update job_queue set job_kind = 'other'`, reaper.SkipNotStale},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := reapertest.WithOracle(t, reapertest.OpenQueue(t))
-			reapertest.Exec(t, pool, `alter table job_queue set (autovacuum_enabled = off);
-				alter table queue_config set (autovacuum_enabled = off)`)
-			reapertest.Exec(t, pool, test.beforeJobs)
-			reapertest.Exec(t, pool, `insert into queue_config (key, value) select 'other.' || i, 'x' from generate_series(1, 10000) i`)
-			reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_until, payload)
-				select 'kind', (array['ready', 'succeeded', 'leased', 'retry_waiting'])[1 + i % 4], now() + interval '1 hour',
-					jsonb_build_object('n', repeat('x', 100))
-				from generate_series(1, $1::int) i`, planJobs)
-			reapertest.Exec(t, pool, test.beforeStaleOnes)
-			reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, attempts, lease_until)
-				select 'stale', 'leased', case when i % 10 = 0 then 4 else 0 end, now() - make_interval(secs => i)
-				from generate_series(1, $1::int) i`, planStale)
-			reapertest.Exec(t, pool, test.afterAll)
-			log := recordAll(t, pool)
-			for mode, settings := range planModes {
-				t.Run(mode, func(t *testing.T) {
-					replay(t, pool, settings, log, func(db reapertest.Execer, s reapertest.Sent) { checkPlan(t, db, s) })
-				})
-			}
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "kind", 1, 0, 5)
+			r := reapertest.New(t, pool, reaper.Config{ExceptKinds: []string{"other"}})
+			plan := review(t, r, 10)
+			reapertest.Exec(t, pool, test.meanwhile)
+			before := reapertest.Fingerprint(t, pool)
+
+			result, err := r.ApplyPlan(t.Context(), reapertest.Actor, plan)
+
+			require.NoError(t, err)
+			require.Equal(t, []reaper.Skip{{JobID: plan.Jobs[0].JobID, Reason: test.reason}}, result.Skipped)
+			require.Empty(t, result.Actions)
+			require.Equal(t, before, reapertest.Fingerprint(t, pool))
+			require.JSONEq(t, `{"actor":"test-reaper","refused":false,"reset_count":0,"dead_letter_count":0,"actions":[],
+				"skipped":[{"job_id":"`+plan.Jobs[0].JobID+`","reason":"`+test.reason+`"}]}`, reapertest.JSON(t, result))
 		})
 	}
 }
 
-// The test above knows the statements of the sources, or it would not say much.
-func TestThePlansOfNoStatementAreForgotten(t *testing.T) {
+// A plan of many jobs, each with another fate, and some that stand.
+func TestApplyPlanTellsMixedDriftApart(t *testing.T) {
 	t.Parallel()
-
-	var names []string
-	for _, file := range []string{"sql.go", "sql_plan.go", "sql_settle.go", "settings.go", "tables.go",
-		"../internal/letter/letter.go", "../deadletter/function.go", "../gates/table.go"} {
-		source, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, found := range regexp.MustCompile("`-- (.*)\n").FindAllSubmatch(source, -1) {
-			names = append(names, string(found[1]))
-		}
-	}
-	require.ElementsMatch(t, slices.Collect(maps.Keys(planRows)), names)
-}
-
-// recordAll has every statement sent at least once, and undoes what it did.
-func recordAll(t *testing.T, admin *pgxpool.Pool) []reapertest.Sent {
-	t.Helper()
-	pool, recorder := reapertest.Recording(t, admin)
-	for _, cfg := range []reaper.Config{
-		{},
-		{DeadLetter: deadletter.Function{}, MaxStale: 10 * planStale, CountUpTo: planBatch},
-		{Kinds: []string{"stale"}, ExceptKinds: []string{"other"}, KindGrace: map[string]time.Duration{"stale": time.Second}},
-	} {
-		r := reapertest.New(t, pool, cfg)
-		plan, err := r.DryRun(t.Context(), planBatch)
-		require.NoError(t, err)
-		_, err = r.ApplyPlan(t.Context(), reapertest.Actor, plan)
-		require.NoError(t, err)
-		plan, err = r.DryRun(t.Context(), 1) // for few jobs the server has other ways
-		require.NoError(t, err)
-		_, err = r.ApplyPlan(t.Context(), reapertest.Actor, plan)
-		require.NoError(t, err)
-		require.Len(t, reapertest.Apply(t, r, planBatch).Actions, planBatch)
-	}
-	recordRejections(t, admin, pool)
-	recordRefusals(t, admin, pool)
-	recordDrain(t, pool)
-	recordLooks(t, pool, recorder)
-	reapertest.Exec(t, admin, `update job_queue set state = 'leased', attempts = attempts - 1,
-		lease_until = clock_timestamp() - interval '1 day' where last_error is not null`)
-
-	log := recorder.Statements()
-	for name := range planRows {
-		require.True(t, slices.ContainsFunc(log, func(s reapertest.Sent) bool { return s.Name() == name }), name)
-	}
-	return log
-}
-
-// recordRejections has an apply settle its jobs in groups, since one is rejected.
-func recordRejections(t *testing.T, admin, pool *pgxpool.Pool) {
-	t.Helper()
-	reapertest.Exec(t, admin, `alter table job_queue add constraint rejecting check (job_kind <> 'rejected' or state = 'leased') not valid;
-		insert into job_queue (job_kind, state, lease_until) values ('rejected', 'leased', now() - interval '1 year')`)
-	require.Equal(t, 1, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), planBatch).FailedCount)
-	reapertest.Exec(t, admin, `alter table job_queue drop constraint rejecting`)
-}
-
-// recordRefusals has the gates read with a lock, and then without.
-func recordRefusals(t *testing.T, admin, pool *pgxpool.Pool) {
-	t.Helper()
-	reapertest.CloseGate(t, admin)
-	defer reapertest.OpenGates(t, admin)
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 6, 0, 5)
 	r := reapertest.New(t, pool, reaper.Config{})
-	reapertest.RequireRefused(t, r)
-	reapertest.RequireRefused(t, r)
-}
+	plan := review(t, r, 10)
+	id := func(i int) string { return plan.Jobs[i].JobID }
+	reapertest.Exec(t, pool, `update job_queue set lease_until = now() + interval '1 minute' where job_id = $1`, id(0))
+	reapertest.Exec(t, pool, `delete from job_queue where job_id = $1`, id(2))
+	require.Len(t, reapertest.Apply(t, r, 1).Actions, 1) // reaps job 1
+	tx := reapertest.Begin(t, pool)
+	reapertest.Exec(t, tx, `select from job_queue where job_id = $1 for update`, id(4))
 
-// recordDrain has a claim begin at a place. Its hook keeps the commit from
-// travelling with the writes, which takes other statements.
-func recordDrain(t *testing.T, pool *pgxpool.Pool) {
-	t.Helper()
-	errEnough, batches := errors.New("enough"), 0
-	r := reapertest.New(t, pool, reaper.Config{OnApply: func(context.Context, pgx.Tx, *reaper.ApplyResult) error {
-		batches++
-		if batches < 2 {
-			return nil
-		}
-		return errEnough
-	}})
-	_, err := r.Drain(t.Context(), reapertest.Actor, planBatch)
-	require.ErrorIs(t, err, errEnough)
-}
+	result, err := r.ApplyPlan(t.Context(), reapertest.Actor, plan)
 
-// recordLooks has a loop look at everything, and then from a place on.
-func recordLooks(t *testing.T, pool *pgxpool.Pool, recorder *reapertest.Recorder) {
-	t.Helper()
-	passes := make(chan reaper.Pass, 1000)
-	cfg := reapertest.Quick(func(_ context.Context, p reaper.Pass) { passes <- p })
-	cfg.Batch = planBatch
-	stop := reapertest.Run(t, reapertest.New(t, pool, reaper.Config{Gates: gates.Static{}}), cfg)
-	require.True(t, (<-passes).Result.Refused)
-	stop()
-	look := recorder.Named("reaper.poll")[0]
-	recorder.Keep(look.SQL, []any{look.Args[0], pgtype.Timestamptz{Time: time.Now(), Valid: true}})
-}
-
-// replay runs the transactions of a log again, with each named statement given to
-// do instead, and undoes what they do.
-func replay(t *testing.T, pool *pgxpool.Pool, settings string, log []reapertest.Sent, do func(reapertest.Execer, reapertest.Sent)) {
-	t.Helper()
-	conn, err := pool.Acquire(t.Context())
 	require.NoError(t, err)
-	defer conn.Release()
-	reapertest.Exec(t, conn, settings)
-	defer reapertest.Exec(t, conn, `reset all`)
+	require.Equal(t, []reaper.Skip{
+		{id(0), reaper.SkipRenewed}, {id(1), reaper.SkipReaped}, {id(2), reaper.SkipGone}, {id(4), reaper.SkipLocked},
+	}, result.Skipped)
+	require.Len(t, result.Actions, 2)
+	require.Equal(t, []string{id(3), id(5)}, []string{result.Actions[0].JobID, result.Actions[1].JobID})
+}
 
-	for _, s := range log {
-		switch {
-		case s.SQL == "commit":
-			reapertest.Exec(t, conn, `rollback`)
-		case s.Name() == "":
-			reapertest.Exec(t, conn, s.SQL, s.Args...)
-		default:
-			do(conn, s.Readdressed(t, conn))
-		}
+// A plan that came from a file may be anything.
+func TestApplyPlanRefusesWhatIsNoPlan(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 2, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
+	job := review(t, r, 1).Jobs[0]
+	changed := func(change func(*reaper.Job)) reaper.Job {
+		other := job
+		change(&other)
+		return other
+	}
+	before := reapertest.Fingerprint(t, pool)
+
+	tests := map[string]struct{ plan *reaper.DryRunResult }{
+		"none":                 {nil},
+		"a job twice":          {&reaper.DryRunResult{Jobs: []reaper.Job{job, job}}},
+		"no due":               {&reaper.DryRunResult{Jobs: []reaper.Job{changed(func(j *reaper.Job) { j.WouldAction = "" })}}},
+		"another due":          {&reaper.DryRunResult{Jobs: []reaper.Job{changed(func(j *reaper.Job) { j.WouldAction = "delete" })}}},
+		"an id that cannot be": {&reaper.DryRunResult{Jobs: []reaper.Job{job, changed(func(j *reaper.Job) { j.JobID = "17" })}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			result, err := r.ApplyPlan(t.Context(), reapertest.Actor, test.plan)
+			require.ErrorIs(t, err, reaper.ErrPlan)
+			require.Nil(t, result)
+			require.Equal(t, before, reapertest.Fingerprint(t, pool))
+		})
 	}
 }
 
-// checkPlan requires of a statement that it finds its rows by an index and looks
-// at no more of them than it has to.
-func checkPlan(t *testing.T, db reapertest.Execer, s reapertest.Sent) {
-	t.Helper()
-	p := explain(t, db, s)
-	if s.Name() == "reaper.claim" {
-		checkLocks(t, db, p, s.Args[1])
+// An empty plan says that nothing is to be done. It is no call for an apply.
+func TestApplyPlanOfNothingDoesNothing(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 2, 0, 5)
+	before := reapertest.Fingerprint(t, pool)
+
+	for _, plan := range []*reaper.DryRunResult{{}, {Jobs: []reaper.Job{}}} {
+		result, err := reapertest.New(t, pool, reaper.Config{}).ApplyPlan(t.Context(), reapertest.Actor, plan)
+		require.NoError(t, err)
+		require.Empty(t, result.Actions)
+		require.Empty(t, result.Skipped)
 	}
-	looked := 0
-	for _, scan := range slices.Concat(p.scans("job_queue"), p.scans("queue_config")) {
-		require.NotEqual(t, "Seq Scan", scan.Node, "%s\n%s", s.SQL, p)
-		looked += scan.rows()
-	}
-	require.LessOrEqual(t, looked, planRows[s.Name()], "%s\n%s", s.SQL, p)
+	require.Equal(t, before, reapertest.Fingerprint(t, pool))
 }
 
-// checkLocks requires of a claim that it goes through the backlog once, and locks
-// no more than its limit. In the inner side of a join it would do so once a row.
-func checkLocks(t *testing.T, db reapertest.Execer, p plan, limit any) {
-	t.Helper()
-	locks := p.of("LockRows")
-	require.Len(t, locks, 1, p)
-	require.InDelta(t, 1, locks[0].Loops, 0, p)
-	require.Equal(t, limit, reapertest.One[int64](t, db, `select count(*) from job_queue where xmax = pg_current_xact_id()::xid`), p)
+// A review does not open a gate, nor stand for a name.
+func TestApplyPlanIsRefusedAsAnApplyIs(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	reapertest.Stale(t, pool, "kind", 2, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{})
+	plan := review(t, r, 10)
+
+	result, err := r.ApplyPlan(t.Context(), " ", plan)
+	require.NoError(t, err)
+	require.Equal(t, reaper.ReasonActorRequired, result.Reason)
+	result, err = r.ApplyPlan(t.Context(), reapertest.Actor, plan)
+	require.NoError(t, err)
+	require.Equal(t, "queue.job_substrate.enabled=false", result.Reason)
+	require.JSONEq(t, `{"refused":true,"reason":"queue.job_substrate.enabled=false"}`, reapertest.JSON(t, result))
+}
+
+// More stale leases than MaxStale call for a person, and a plan is what that
+// person has looked at.
+func TestApplyPlanGoesBeyondMaxStale(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 5, 0, 5)
+	r := reapertest.New(t, pool, reaper.Config{MaxStale: 1})
+	plan := review(t, r, 2)
+
+	result, err := r.ApplyPlan(t.Context(), reapertest.Actor, plan)
+
+	require.NoError(t, err)
+	require.Len(t, result.Actions, 2)
+}
+
+// In a caller's transaction, and with rows that a trigger turns away, a plan goes
+// the way of an apply.
+func TestApplyPlanFailsJobByJob(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "good", 3, 0, 5)
+	reapertest.Stale(t, pool, "bad", 1, 0, 5)
+	reapertest.Stale(t, pool, "bad", 1, 4, 5)
+	reapertest.Exec(t, pool, `alter table job_queue add constraint never check (job_kind <> 'bad' or state = 'leased')`)
+	plan := review(t, reapertest.New(t, pool, reaper.Config{}), 10)
+	tx := reapertest.Begin(t, pool)
+
+	result, err := reapertest.New(t, tx, reaper.Config{}).ApplyPlan(t.Context(), reapertest.Actor, plan)
+
+	require.NoError(t, err)
+	require.Len(t, result.Actions, 3)
+	require.Equal(t, 2, result.FailedCount)
+	require.Empty(t, result.Skipped)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, map[string]int{"retry_waiting": 3, "leased": 2}, reapertest.States(t, pool))
 }

@@ -1,98 +1,92 @@
 package reaper_test
 
 import (
+	"context"
 	"testing"
-	"time"
 
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// A worker whose renewals come late keeps its job for the length of the grace,
-// and a dry run says the same as an apply.
-func TestGraceKeepsLeasesThatEndedLately(t *testing.T) {
+// The settings that the claim replaces, as a session has set them itself.
+const sessionSettings = `set enable_sort = on; set jit = on; set plan_cache_mode = force_custom_plan`
+
+const readSettings = `select current_setting('enable_sort') || ' ' || current_setting('jit') || ' '
+	|| current_setting('plan_cache_mode')`
+
+// The claim must not sort, and its plan is made once. A mover, a hook or a trigger of
+// the user's that runs a report would be a thousand times slower under the same rules.
+func TestCodeOfTheCallersRunsWithTheSessionsSettings(t *testing.T) {
 	t.Parallel()
 
+	seen := func(ctx context.Context, tx pgx.Tx, what string) error {
+		_, err := tx.Exec(ctx, `insert into seen (what, settings) select $1, (`+readSettings+`)`, what)
+		return err
+	}
+	source := gates.SourceFunc(func(ctx context.Context, tx pgx.Tx, keys []string) (gates.Values, error) {
+		if err := seen(ctx, tx, "source"); err != nil {
+			return nil, err
+		}
+		return reapertest.OpenGate.Read(ctx, tx, keys)
+	})
+	mover := deadletter.MoverFunc(func(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
+		if err := seen(ctx, tx, "mover"); err != nil {
+			return nil, err
+		}
+		return deadletter.Table{}.Move(ctx, tx, batch)
+	})
+	hook := func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error { return seen(ctx, tx, "hook") }
+	const trigger = `create function note() returns trigger language plpgsql as
+			$$ begin insert into seen select 'trigger', (` + readSettings + `); return new; end $$;
+		create trigger note before update on job_queue for each row execute function note()`
 	tests := map[string]struct {
-		grace time.Duration
-		want  int
+		cfg   reaper.Config
+		sql   string
+		codes int // how many pieces of the caller's run
 	}{
-		"no grace":               {0, 10},
-		"a grace of a second":    {time.Second, 9},
-		"a grace between":        {5500 * time.Millisecond, 5},
-		"a grace beyond all":     {time.Hour, 0},
-		"a grace beyond history": {1<<63 - 1, 0},
+		"a source":              {reaper.Config{Gates: source}, `select 1`, 1},
+		"a mover":               {reaper.Config{DeadLetter: mover}, `select 1`, 1},
+		"a hook":                {reaper.Config{OnApply: hook}, `select 1`, 1},
+		"a trigger":             {reaper.Config{}, trigger, 1},
+		"a trigger, a function": {reaper.Config{DeadLetter: deadletter.Function{}}, trigger, 1},
+		"all of it":             {reaper.Config{Gates: source, DeadLetter: mover, OnApply: hook}, trigger, 4},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pool := reapertest.OpenQueue(t)
-			tx := reapertest.Begin(t, pool) // now() stands still
-			reapertest.Stale(t, tx, "kind", 10, 0, 5)
-			r := reapertest.New(t, tx, reaper.Config{Grace: test.grace})
+		for with, poisoned := range map[string]int{"all at once": 0, "in groups": 12} {
+			t.Run(name+", "+with, func(t *testing.T) {
+				t.Parallel()
+				admin := reapertest.WithOracle(t, reapertest.OpenQueue(t))
+				reapertest.Exec(t, admin, `create table seen (what text, settings text)`)
+				reapertest.Exec(t, admin, reapertest.RejectingSchemas["check"].SQL)
+				reapertest.Exec(t, admin, test.sql)
+				reapertest.Stale(t, admin, "good", 10, 0, 5)
+				reapertest.Stale(t, admin, "good", 10, 4, 5)
+				reapertest.Stale(t, admin, "check", poisoned, 0, 5)
+				reapertest.Exec(t, admin, `update job_queue set lease_until = lease_until - interval '1 day' where job_kind = 'check'`)
+				reapertest.Exec(t, admin, `truncate seen`)
+				pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
+					c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+						_, err := conn.Exec(ctx, sessionSettings)
+						return err
+					}
+				})
 
-			dryRun, err := r.DryRun(t.Context(), 100)
-			require.NoError(t, err)
-			result := reapertest.Apply(t, r, 100)
+				result := reapertest.Apply(t, reapertest.New(t, pool, test.cfg), 12) // in groups: a second claim follows the first
 
-			require.Equal(t, test.want, dryRun.StaleLeaseCount)
-			require.Len(t, dryRun.Jobs, test.want)
-			require.Equal(t, test.want, result.ResetCount)
-		})
+				require.Len(t, result.Actions, 12)
+				require.Equal(t, test.codes, reapertest.One[int](t, admin, `select count(distinct what)::int from seen`))
+				require.Equal(t, []string{"on on force_custom_plan"}, reapertest.One[[]string](t, admin,
+					`select array_agg(distinct settings) from seen`))
+				require.Equal(t, "on on force_custom_plan", reapertest.One[string](t, pool, readSettings))
+			})
+		}
 	}
-}
-
-// A network that was cut off from the database makes every lease stale at once;
-// giving all jobs away then would do the damage twice.
-func TestMaxStaleRefusesAFlood(t *testing.T) {
-	t.Parallel()
-	pool := reapertest.OpenQueue(t)
-	reapertest.Stale(t, pool, "kind", 11, 0, 5)
-	before := reapertest.Fingerprint(t, pool)
-
-	refused, err := reapertest.New(t, pool, reaper.Config{MaxStale: 10}).Apply(t.Context(), reapertest.Actor, 100)
-	require.NoError(t, err)
-	require.JSONEq(t, `{"reason":"max_stale_exceeded","refused":true}`, reapertest.JSON(t, refused))
-	require.Equal(t, before, reapertest.Fingerprint(t, pool))
-
-	drained, err := reapertest.New(t, pool, reaper.Config{MaxStale: 10}).Drain(t.Context(), reapertest.Actor, 100)
-	require.NoError(t, err)
-	require.Equal(t, reaper.ReasonMaxStaleExceeded, drained.Reason)
-	require.Len(t, reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{MaxStale: 11}), 100).Actions, 11)
-}
-
-// A closed gate is the reason that an operator looks for first.
-func TestMaxStaleComesAfterTheGates(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.New(t)
-	reapertest.Stale(t, pool, "kind", 2, 0, 5)
-
-	result, err := reapertest.New(t, pool, reaper.Config{MaxStale: 1}).Apply(t.Context(), reapertest.Actor, 10)
-
-	require.NoError(t, err)
-	require.Equal(t, "queue.job_substrate.enabled=false", result.Reason)
-}
-
-// A negative setting is a mistake, not a way to switch something off.
-func TestNegativeSettingsAreErrors(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.New(t)
-
-	_, err := reaper.New(pool, reaper.Config{Grace: -1, MaxStale: -1})
-	require.ErrorIs(t, err, reaper.ErrNegative)
-	require.Len(t, flatten(err), 2)
-
-	r := reapertest.New(t, pool, reaper.Config{})
-	err = r.Run(t.Context(), " ", reaper.RunConfig{Batch: -1, Interval: -1, MinInterval: -1, Settle: -1})
-	require.ErrorIs(t, err, reaper.ErrNegative)
-	require.ErrorIs(t, err, reaper.ErrActor)
-	require.Len(t, flatten(err), 5)
-	require.ErrorIs(t, r.Run(t.Context(), reapertest.Actor, reaper.RunConfig{Interval: time.Second, MinInterval: time.Minute}),
-		reaper.ErrIntervals)
-	require.ErrorIs(t, reapertest.New(t, reapertest.Begin(t, pool), reaper.Config{}).Run(t.Context(), reapertest.Actor, reaper.RunConfig{}),
-		reaper.ErrInTransaction)
 }
