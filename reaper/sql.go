@@ -25,8 +25,9 @@ const keyed = `q.{job_id} is not null`
 const still = `coalesce(` + stale + `, false)`
 
 // atEdge is true of attempts that their column's type cannot count further. The
-// size of the value tells a smallint, an integer and a bigint.
-const atEdge = `(q.{attempts} >= case pg_column_size(q.{attempts})
+// size of the value tells a smallint, an integer and a bigint; hardly a row is asked
+// for it.
+const atEdge = `(q.{attempts} >= 32767 and q.{attempts} >= case pg_column_size(q.{attempts})
     when 2 then 32767 when 4 then 2147483647 else 9223372036854775807 end)`
 
 // exhausted is true of a job that is moved instead of being reset: one more failed

@@ -92,7 +92,7 @@ func (r *replica) took(actor string, settled, failed int, reason string, err err
 	r.add("jobs rejected", failed)
 	switch {
 	case err == nil:
-	case errors.Is(err, errWhim):
+	case errors.Is(err, errInjected):
 		r.add("hooks that failed", 1)
 	case reapertest.IsUnknown(err):
 		r.add("commits of unknown outcome", 1)
@@ -102,8 +102,8 @@ func (r *replica) took(actor string, settled, failed int, reason string, err err
 	}
 }
 
-// errWhim is an error of OnApply's.
-var errWhim = errors.New("a whim of the hook's")
+// errInjected is an error of OnApply's.
+var errInjected = errors.New("the hook fails")
 
 // writeReapsOrFail is a Config.OnApply that fails now and then, when all is
 // written: it must all be undone.
@@ -112,14 +112,14 @@ func writeReapsOrFail(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult
 		return err
 	}
 	if rand.IntN(20) == 0 {
-		return errWhim
+		return errInjected
 	}
 	return nil
 }
 
-// dawdle lets time pass between the start of the transaction, which is its now(),
+// slowSource lets time pass between the start of the transaction, which is its now(),
 // and the claim: time in which workers renew and finish.
-func dawdle(ctx context.Context, tx pgx.Tx, keys []string) (gates.Values, error) {
+func slowSource(ctx context.Context, tx pgx.Tx, keys []string) (gates.Values, error) {
 	if rand.IntN(3) == 0 {
 		pause(ctx, upTo(50*time.Millisecond))
 	}

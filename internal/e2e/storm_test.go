@@ -42,13 +42,13 @@ func TestStorm(t *testing.T) {
 	reapertest.Exec(t, admin, `insert into queue_config (key, value) values ('queue.retry.backoff_base_sec', '0')`)
 	s := &storm{server: server, memo: reapertest.CallLog{Actors: map[string]*reapertest.Reported{}}, seen: map[string]int{}}
 
-	s.blow(t, admin)
-	s.calm(t, admin)
+	s.runWorkload(t, admin)
+	s.drainRemaining(t, admin)
 
 	s.seen["commits of unknown outcome that did happen"] = reapertest.RequireLedgerAgrees(t, admin, &s.memo)
 	s.seen["jobs reset"] = reapertest.One[int](t, admin, `select count(*) from ledger_reap where action = 'reset_to_retry_waiting'`)
 	s.seen["jobs moved"] = reapertest.One[int](t, admin, `select count(*) from ledger_reap where action = 'moved_to_dead_letter'`)
-	s.requireWild(t)
+	s.requireAllFaultsSeen(t)
 	reapertest.WaitForNoTransaction(t, admin)
 }
 
@@ -64,8 +64,9 @@ type storm struct {
 
 const workers = 16
 
-// blow lets all hands loose, and returns when the storm is over.
-func (s *storm) blow(t *testing.T, admin *pgxpool.Pool) {
+// runWorkload runs the workers, the reapers and the faults, and returns when the storm is
+// over.
+func (s *storm) runWorkload(t *testing.T, admin *pgxpool.Pool) {
 	t.Helper()
 	p := reapertest.StartProxy(t, admin.Config(), func(message []byte) reapertest.Loss {
 		if !reapertest.IsCommit(message) {
@@ -94,13 +95,13 @@ func (s *storm) blow(t *testing.T, admin *pgxpool.Pool) {
 			c.MaxConns = 2
 			if kind.proxied {
 				p.Reroute(c)
-				cfg.Gates = gates.SourceFunc(dawdle)
+				cfg.Gates = gates.SourceFunc(slowSource)
 			}
 		})
 		r := &replica{storm: s, Reaper: reapertest.New(t, pool, cfg), name: name, call: kind.call, limit: kind.limit, patience: kind.patience, breaks: kind.breaks}
 		group.Go(func() { r.reap(ctx) })
 	}
-	s.rage(ctx, t, p)
+	s.injectFaults(ctx, t, p)
 	cancel()
 	group.Wait()
 	for _, pool := range pools {
@@ -149,9 +150,9 @@ func (s *storm) refuseWrites(ctx context.Context, t *testing.T) {
 	s.add("read-only periods", 1)
 }
 
-// rage is the third hand. It goes on until everything has happened, on a slow machine
+// injectFaults cuts connections, and ends servers. It goes on until everything has happened, on a slow machine
 // for longer than it was told to, and leaves the server running.
-func (s *storm) rage(ctx context.Context, t *testing.T, p *reapertest.Proxy) {
+func (s *storm) injectFaults(ctx context.Context, t *testing.T, p *reapertest.Proxy) {
 	t.Helper()
 	began := time.Now()
 	for i := 1; time.Since(began) < *stormLasts || len(s.missing()) > 0; i++ {
@@ -201,8 +202,8 @@ func (s *storm) endBackends(ctx context.Context, t *testing.T) int {
 	return n
 }
 
-// calm waits for the leases that are left, and reaps them.
-func (s *storm) calm(t *testing.T, admin *pgxpool.Pool) {
+// drainRemaining waits for the leases that are left, and reaps them.
+func (s *storm) drainRemaining(t *testing.T, admin *pgxpool.Pool) {
 	t.Helper()
 	admin.Reset()
 	ctx, cancel := context.WithTimeout(t.Context(), reapertest.Waiting)
@@ -245,9 +246,9 @@ func (s *storm) missing() []string {
 // fewUnknown is how many commits of unknown outcome a storm has at least.
 const fewUnknown = 12
 
-// requireWild fails when something did not happen at all: then the rest proves
+// requireAllFaultsSeen fails when something did not happen at all: then the rest proves
 // little.
-func (s *storm) requireWild(t *testing.T) {
+func (s *storm) requireAllFaultsSeen(t *testing.T) {
 	t.Helper()
 	require.Empty(t, s.faults)
 	t.Log(s.seen)
@@ -277,14 +278,14 @@ func (s *storm) fault(format string, args ...any) {
 // met counts an error, which must be one of the storm's making.
 func (s *storm) met(what string, err error) {
 	s.add(what, 1)
-	if !isWeather(err) {
+	if !isInjectedFault(err) {
 		s.fault("%s: %v", what, err)
 	}
 }
 
-// isWeather tells the errors that a storm brings from those that it does not
+// isInjectedFault tells the errors that a storm brings from those that it does not
 // excuse.
-func isWeather(err error) bool {
+func isInjectedFault(err error) bool {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
 		return slices.Contains([]string{"08", "57"}, pgErr.Code[:2]) || // connection, operator intervention
