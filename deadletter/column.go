@@ -29,7 +29,7 @@ func (c column) isApart() bool { return c.Kind != "" && c.Named == 0 }
 // value is what a rebuilt row has in the column, as SQL over the tables of
 // sqlRebuild. The key is the letter's own, so that a column that has another name
 // by now does no harm; nor does it to what the letter has besides.
-func (c column) value(q Queue, place int) string {
+func (c column) value(retryWaiting string, place int) string {
 	switch c.Named {
 	case 1:
 		return "d.job_id"
@@ -38,7 +38,7 @@ func (c column) value(q Queue, place int) string {
 	case 3:
 		return c.stored("r."+quote(c.Name), "d.max_attempts")
 	case 4:
-		return q.RetryWaiting
+		return retryWaiting
 	case 5:
 		return "0"
 	case 6:

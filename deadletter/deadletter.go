@@ -62,16 +62,6 @@ type Job struct {
 	Attempts int    // bumped already
 }
 
-// Queue names the queue's table and columns as SQL, quoted already, and its
-// states as literals. JobKind and LastError are empty when the queue has no such
-// column; a dead letter's kind is then empty too.
-type Queue struct {
-	Table, JobID, JobKind, Attempts, MaxAttempts          string
-	State, ScheduledAt, LeaseOwner, LeaseUntil, LastError string
-
-	Leased, RetryWaiting, DeadLetter string
-}
-
 // IDs returns the jobs' keys in their text form.
 func (b Batch) IDs() []string {
 	ids := make([]string, len(b.Jobs))
@@ -91,29 +81,10 @@ func (b Batch) attempts() string {
 	return pgtext.Integers(len(b.Jobs), func(i int) int64 { return int64(b.Jobs[i].Attempts) })
 }
 
-// in puts the queue's names, and others as pairs of placeholder and SQL, into a
+// in puts the queue's names, and SQL for one more placeholder, into a mover's
 // statement. What it puts in is not searched again.
-func (q Queue) in(sql string, others ...string) string {
-	kind := "''"
-	if q.JobKind != "" {
-		kind = "q." + q.JobKind
-	}
-	return strings.NewReplacer(append(others,
-		"{queue}", q.Table,
-		"{job_id}", q.JobID,
-		"{kind}", kind,
-		"{attempts}", q.Attempts,
-		"{attempts_label}", label(q.Attempts),
-		"{max_attempts}", q.MaxAttempts,
-	)...).Replace(sql)
-}
-
-// label is the name that a quoted name stands for, as a literal.
-func label(quoted string) string {
-	name := quoted
-	if strings.HasPrefix(quoted, `"`) && len(quoted) > 1 {
-		name = strings.ReplaceAll(quoted[1:len(quoted)-1], `""`, `"`)
-	}
-	literal, _ := pgtext.Label(name) // the name was checked when it was quoted
-	return literal
+func (b Batch) in(sql, placeholder, with string) (string, error) {
+	n := b.Queue.orReference().names()
+	n.Add(placeholder, with)
+	return strings.NewReplacer(n.Pairs...).Replace(sql), faults(n)
 }

@@ -34,8 +34,9 @@ var (
 	// key's type. The error wraps PostgreSQL's, too, which says which one.
 	ErrID = errors.New("deadletter: id is not of the key's type")
 
-	// ErrQueue is wrapped by the error for a Queue that lacks a name.
-	ErrQueue = errors.New("deadletter: queue lacks a name")
+	// ErrQueue is wrapped by the error for each name of a Queue that is missing, that
+	// nothing can have, or that stands for two things.
+	ErrQueue = errors.New("deadletter: invalid queue")
 
 	// ErrReadOnly is wrapped by the error of a redrive or a purge on a hot
 	// standby, or on a connection whose transactions are read-only.

@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/georgysavva/scany/v2/pgxscan"
@@ -51,12 +52,12 @@ func (f Function) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, 
 
 // Queue queues the statement of Move.
 func (f Function) Queue(b *pgx.Batch, batch Batch) func() ([]Receipt, error) {
-	name, err := f.quoted()
-	if err != nil {
+	name, faulty := f.quoted()
+	sql, err := batch.in(sqlCall, "function", name)
+	if err := errors.Join(faulty, err); err != nil {
 		return func() ([]Receipt, error) { return nil, err }
 	}
 	var documents [][]byte
-	sql := batch.Queue.in(sqlCall, "{function}", name)
 	b.Queue(sql, batch.IDs(), batch.Actor, batch.FinalError).Query(func(found pgx.Rows) error {
 		return pgxscan.ScanAll(&documents, found)
 	})

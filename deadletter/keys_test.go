@@ -15,7 +15,8 @@ import (
 // items returns the names of a queue that is quite unlike the reference's.
 func items() deadletter.Queue {
 	return deadletter.Queue{
-		Table: `"Odd ""Schema"""."work items"`, JobID: `"Id"`, JobKind: `"{job_id}"`, Attempts: `"tries $1"`, MaxAttempts: `"max"`,
+		Table: pgx.Identifier{`Odd "Schema"`, "work items"},
+		JobID: "Id", JobKind: "{job_id}", Attempts: "tries $1", MaxAttempts: "max",
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/georgysavva/scany/v2/pgxscan"
@@ -90,8 +91,8 @@ func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job
 	}
 	w := &where{args: []any{int64(limit)}}
 	filter.conditions(w)
-	sql := tables{letters: letters}.in(sqlList,
-		"{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String())
+	sql := strings.NewReplacer("{dead_letter}", letters,
+		"{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String()).Replace(sqlList)
 
 	options := pgtx.ReadCommitted
 	options.AccessMode = pgx.ReadOnly

@@ -58,8 +58,8 @@ alter table "Odd ""Schema"""."work items"
   add column who text default 'a worker', add column until timestamptz default 'infinity', add column mine text not null default 'kept';
 alter table dead add column redriven_at timestamptz, add column redriven_by text, add primary key (dead_letter_id)`)
 	queue := items()
-	queue.State, queue.RetryWaiting, queue.DeadLetter = `"the state"`, `'it''s waiting'`, `'DEAD'`
-	queue.ScheduledAt, queue.LeaseOwner, queue.LeaseUntil = `"next run"`, `who`, `until`
+	queue.State, queue.RetryWaiting, queue.DeadLetter = "the state", "it's waiting", "DEAD"
+	queue.ScheduledAt, queue.LeaseOwner, queue.LeaseUntil = "next run", "who", "until"
 	return deadletter.Store{Table: deadletter.Table{Name: pgx.Identifier{"dead"}}, Queue: queue}
 }
 

@@ -22,7 +22,7 @@ const (
 // reference returns the names of the reference schema's queue.
 func reference() deadletter.Queue {
 	return deadletter.Queue{
-		Table: `"job_queue"`, JobID: `"job_id"`, JobKind: `"job_kind"`, Attempts: `"attempts"`, MaxAttempts: `"max_attempts"`,
+		Table: pgx.Identifier{"job_queue"}, JobID: "job_id", JobKind: "job_kind", Attempts: "attempts", MaxAttempts: "max_attempts",
 	}
 }
 
@@ -49,7 +49,8 @@ func claim(t *testing.T, tx pgx.Tx, queue deadletter.Queue, ids []string) deadle
 	for _, id := range ids {
 		batch.Jobs = append(batch.Jobs, deadletter.Job{ID: id, Attempts: 5})
 	}
-	sql := fmt.Sprintf(`update %s set %s = 5 where %s::text = any($1)`, queue.Table, queue.Attempts, queue.JobID)
+	sql := fmt.Sprintf(`update %s set %s = 5 where %s::text = any($1)`, queue.Table.Sanitize(),
+		pgx.Identifier{queue.Attempts}.Sanitize(), pgx.Identifier{queue.JobID}.Sanitize())
 	tag, err := tx.Exec(t.Context(), sql, ids)
 	require.NoError(t, err)
 	require.EqualValues(t, len(ids), tag.RowsAffected())

@@ -58,22 +58,19 @@ const (
 // is today: a column that was dropped since is left out, and one that was added
 // since is filled as an insert would fill it.
 func (t tables) rebuild(ctx context.Context, tx pgx.Tx) (string, error) {
-	q := t.queue
-	named := []string{
-		q.JobID, q.JobKind, q.MaxAttempts, q.State, q.Attempts, q.ScheduledAt, q.LeaseOwner, q.LeaseUntil, q.LastError,
-	}
+	queue, retryWaiting := t.in("{queue}"), t.in("{retry_waiting}")
 	var columns []column
-	if err := pgxscan.Select(ctx, tx, &columns, sqlColumns, q.Table, array(named)); err != nil {
+	if err := pgxscan.Select(ctx, tx, &columns, sqlColumns, queue, array(t.columns)); err != nil {
 		return "", err
 	}
 	if len(columns) == 0 {
-		return "", fmt.Errorf("%s has no columns", q.Table)
+		return "", fmt.Errorf("%s has no columns", queue)
 	}
 	var names, values, apart, definition []string
 	var raw strings.Builder
 	for i, c := range columns {
 		names = append(names, quote(c.Name))
-		values = append(values, c.value(q, i))
+		values = append(values, c.value(retryWaiting, i))
 		switch {
 		case c.isApart():
 			apart = append(apart, literal(c.Name))

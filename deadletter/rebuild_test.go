@@ -124,16 +124,15 @@ func TestARebuiltRowFitsTheQueueOfToday(t *testing.T) {
 			pool := pgtest.New(t)
 			execute(t, pool, `alter table job_queue add column mine text default '42', alter column payload set default '{"n": 1}'`)
 			ids := bury(t, pool, "invoice")
-			queue, err := test.mapping.Quoted()
-			require.NoError(t, err)
-			execute(t, pool, test.since, `delete from `+queue.Table)
+			queue := test.mapping.DeadLetterQueue()
+			execute(t, pool, test.since, `delete from `+queue.Table.Sanitize())
 
 			result, err := deadletter.Redrive(t.Context(), pool, deadletter.Store{Queue: queue}, operator, deadletter.Filter{}, 10)
 
 			require.NoError(t, err)
 			require.Empty(t, result.Failures)
 			require.Equal(t, ids, jobsOf(result))
-			require.Equal(t, test.want, one[string](t, pool, `select `+test.value+` from `+queue.Table))
+			require.Equal(t, test.want, one[string](t, pool, `select `+test.value+` from `+queue.Table.Sanitize()))
 		})
 	}
 }
@@ -156,8 +155,7 @@ insert into jobs (kind) select 'k' from generate_series(1, 20)`)
 	table := reaper.Table{Name: pgx.Identifier{"jobs"}, Columns: reaper.Columns{JobID: "id", JobKind: "kind", LastError: reaper.None}}
 	r, err := reaper.New(pool, reaper.Config{Queue: table, Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true}})
 	require.NoError(t, err)
-	queue, err := table.Quoted()
-	require.NoError(t, err)
+	queue := table.DeadLetterQueue()
 
 	_, err = r.Apply(t.Context(), actor, 100)
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ const (
 update {dead_letter} set redriven_at = null where false`
 
 	sqlHoldQueue = `explain -- deadletter.hold_queue
-update {queue} set {state} = {dead} where false`
+update {queue} set {state} = {dead_state} where false`
 )
 
 // sqlList reads a page of letters, oldest first. It locks nothing. A moved_at or

@@ -7,7 +7,7 @@ package deadletter
 // locked.
 //
 //	$1 queue  text, quoted
-//	$2 named  text[], quoted, empty for no column
+//	$2 named  text[], empty for no column
 const sqlColumns = `-- deadletter.columns
 with recursive below as (
   select a.attnum, a.atttypid as type, a.atttypmod as length, a.attnotnull as not_null, t.typtype = 'd' as more
@@ -25,11 +25,7 @@ with recursive below as (
   where b.more
 )
 select a.attname::text as name,
-  coalesce(array_position(array(
-    select case when u.name <> '' then (parse_ident(u.name))[1] end
-    from unnest($2::text[]) with ordinality as u(name, n)
-    order by u.n
-  ), a.attname::text), 0) as named,
+  coalesce(array_position($2::text[], a.attname::text), 0) as named,
   coalesce(
     pg_get_expr(d.adbin, d.adrelid),
     case when a.attidentity <> '' then

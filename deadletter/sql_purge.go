@@ -37,7 +37,7 @@ const sqlPurgeJobs = `-- deadletter.purge_jobs
 delete from {queue} q
 using ` + ofQueue + `
 where q.{job_id} = u.job_id
-  and q.{state} = {dead}
+  and q.{state} = {dead_state}
   and not exists (
     select from {dead_letter} d
     where d.job_id = q.{job_id}
@@ -53,7 +53,7 @@ const sqlPurgeLeft = `-- deadletter.purge_left
 select u.n
 from ` + ofQueue + `
 join {queue} q on q.{job_id} = u.job_id
-where q.{state} = {dead}
+where q.{state} = {dead_state}
   and not exists (
     select from {dead_letter} d
     where d.job_id = q.{job_id}

@@ -88,7 +88,7 @@ const sqlDead = `-- deadletter.dead
 select u.n
 from ` + ofQueue + `
 join {queue} q on q.{job_id} = u.job_id
-where q.{state} = {dead}
+where q.{state} = {dead_state}
 for no key update of q skip locked`
 
 // sqlRows reads the queue rows of jobs, and whether they are dead. Served by the
@@ -96,7 +96,7 @@ for no key update of q skip locked`
 //
 //	$1 job ids  array of the key's type
 const sqlRows = `-- deadletter.rows
-select u.n, coalesce(q.{state} = {dead}, false)
+select u.n, coalesce(q.{state} = {dead_state}, false)
 from ` + ofQueue + `
 join {queue} q on q.{job_id} = u.job_id`
 
@@ -115,7 +115,7 @@ set {state} = {retry_waiting},
   {lease_until} = null{clear_error}
 from ` + ofQueue + `
 where q.{job_id} = u.job_id
-  and q.{state} = {dead}
+  and q.{state} = {dead_state}
 returning case when q.{state} = {retry_waiting} then u.n end`
 
 // sqlMark marks letters, as they were locked, and returns their keys. Served by

@@ -2,15 +2,13 @@ package deadletter
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 )
 
 // Store is a dead-letter table and the queue that its jobs came from, for those
 // who look after the letters: [List], [Redrive], [Purge]. Its zero value is the
-// reference schema's pair. The names of a mapped queue come from the method
-// Quoted of the reaper's Table.
+// reference schema's pair.
 //
 // Besides the columns that [Table] writes, the table has those that tell what
 // became of a letter, and no moved_at that is NULL. The column job may be jsonb,
@@ -52,20 +50,29 @@ type Store struct {
 	Spread time.Duration
 }
 
-// tables is a store with every name in it.
+// tables is a store with every name in it quoted.
 type tables struct {
-	letters string
-	queue   Queue
+	names   []string // placeholders and SQL
+	columns []string // those of the queue, in the order of Queue.columns
 
 	lockTimeout lockTimeout
 	spread      time.Duration
 }
 
 func (s Store) tables() (tables, error) {
+	queue := s.Queue.orReference()
+	n := queue.allNames()
 	letters, err := s.Table.quoted()
-	queue, lacking := s.Queue.resolve()
+	n.Add("dead_letter", letters)
 	timeout, negative := s.lockTimeout()
-	return tables{letters, queue, timeout, s.Spread}, errors.Join(err, lacking, negative, checkAge("Spread", s.Spread))
+	return tables{n.Pairs, queue.columns(), timeout, s.Spread},
+		errors.Join(err, faults(n), queue.distinct(), negative, checkAge("Spread", s.Spread))
+}
+
+// in puts the names, and others as pairs of placeholder and SQL, into a
+// statement. What it puts in is not searched again.
+func (t tables) in(sql string, others ...string) string {
+	return strings.NewReplacer(append(others, t.names...)...).Replace(sql)
 }
 
 func (s Store) lockTimeout() (lockTimeout, error) {
@@ -73,49 +80,4 @@ func (s Store) lockTimeout() (lockTimeout, error) {
 		return lockTimeout(time.Second), nil
 	}
 	return lockTimeout(s.LockTimeout), checkAge("LockTimeout", s.LockTimeout)
-}
-
-// resolve returns the reference schema's names for a zero queue, and an error
-// for one that lacks some.
-func (q Queue) resolve() (Queue, error) {
-	if q == (Queue{}) {
-		return referenceQueue, nil
-	}
-	var faults []error
-	for _, n := range []struct{ what, sql string }{
-		{"Table", q.Table}, {"JobID", q.JobID}, {"Attempts", q.Attempts}, {"MaxAttempts", q.MaxAttempts},
-		{"State", q.State}, {"ScheduledAt", q.ScheduledAt}, {"LeaseOwner", q.LeaseOwner}, {"LeaseUntil", q.LeaseUntil},
-		{"RetryWaiting", q.RetryWaiting}, {"DeadLetter", q.DeadLetter},
-	} {
-		if strings.TrimSpace(n.sql) == "" {
-			faults = append(faults, fmt.Errorf("%w: %s", ErrQueue, n.what))
-		}
-	}
-	return q, errors.Join(faults...)
-}
-
-var referenceQueue = Queue{
-	Table: `job_queue`, JobID: `job_id`, JobKind: `job_kind`, Attempts: `attempts`, MaxAttempts: `max_attempts`,
-	State: `state`, ScheduledAt: `scheduled_at`, LeaseOwner: `lease_owner`, LeaseUntil: `lease_until`,
-	LastError: `last_error`,
-	Leased:    `'leased'`, RetryWaiting: `'retry_waiting'`, DeadLetter: `'dead_letter'`,
-}
-
-// in puts the names, and others as pairs of placeholder and SQL, into a
-// statement.
-func (t tables) in(sql string, others ...string) string {
-	clearError := ""
-	if t.queue.LastError != "" {
-		clearError = ",\n  " + t.queue.LastError + " = null"
-	}
-	return t.queue.in(sql, append(others,
-		"{dead_letter}", t.letters,
-		"{state}", t.queue.State,
-		"{scheduled_at}", t.queue.ScheduledAt,
-		"{lease_owner}", t.queue.LeaseOwner,
-		"{lease_until}", t.queue.LeaseUntil,
-		"{clear_error}", clearError,
-		"{retry_waiting}", t.queue.RetryWaiting,
-		"{dead}", t.queue.DeadLetter,
-	)...)
 }

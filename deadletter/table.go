@@ -53,7 +53,10 @@ func (t Table) letters(ctx context.Context, tx pgx.Tx, batch Batch) (map[string]
 		document = letter.JSONB
 	}
 	ids := make(map[string]string, len(batch.Jobs))
-	sql := batch.Queue.in(letter.Insert(letter.ByKey, document), "{letters}", name)
+	sql, err := batch.in(letter.Insert(letter.ByKey, document), "letters", name)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := tx.Query(ctx, sql, nil, batch.array(), batch.FinalError, batch.Actor, "{}", batch.attempts())
 	if err != nil {
 		return nil, err

@@ -85,57 +85,82 @@ func (t Table) withDefaults() Table {
 	return t
 }
 
-// Quoted returns the mapping as package deadletter takes it, in a
-// [deadletter.Store]: names and states quoted as SQL. It does no I/O. Its error
-// holds every fault at once, as that of [New].
-func (t Table) Quoted() (deadletter.Queue, error) {
+// DeadLetterQueue returns the mapping as package deadletter takes it, in a
+// [deadletter.Store]. What is wrong with a name is reported by the calls that take
+// the store, and by [New].
+func (t Table) DeadLetterQueue() deadletter.Queue {
 	t = t.withDefaults()
-	var n names
-	queue := t.quote(&n)
-	if err := errors.Join(append(n.faults, t.distinct()...)...); err != nil {
-		return deadletter.Queue{}, err
+	return deadletter.Queue{
+		Table:        t.Name,
+		JobID:        t.Columns.JobID,
+		JobKind:      unlessNone(t.Columns.JobKind),
+		Attempts:     t.Columns.Attempts,
+		MaxAttempts:  t.Columns.MaxAttempts,
+		State:        t.Columns.State,
+		ScheduledAt:  t.Columns.ScheduledAt,
+		LeaseOwner:   t.Columns.LeaseOwner,
+		LeaseUntil:   t.Columns.LeaseUntil,
+		LastError:    unlessNone(t.Columns.LastError),
+		Leased:       t.States.Leased,
+		RetryWaiting: t.States.RetryWaiting,
+		DeadLetter:   t.States.DeadLetter,
 	}
-	return queue, nil
 }
 
-// quote quotes the queue's names.
-func (t Table) quote(n *names) deadletter.Queue {
-	return deadletter.Queue{
-		Table:        n.name("queue", t.Name),
-		JobID:        n.column("job_id", t.Columns.JobID),
-		JobKind:      n.optional("kind", "''", "q.%s", "job_kind", t.Columns.JobKind),
-		Attempts:     n.column("attempts", t.Columns.Attempts),
-		MaxAttempts:  n.column("max_attempts", t.Columns.MaxAttempts),
-		State:        n.column("state", t.Columns.State),
-		ScheduledAt:  n.column("scheduled_at", t.Columns.ScheduledAt),
-		LeaseOwner:   n.column("lease_owner", t.Columns.LeaseOwner),
-		LeaseUntil:   n.column("lease_until", t.Columns.LeaseUntil),
-		LastError:    n.optional("set_error", "", ",\n  %s = $2", "last_error", t.Columns.LastError),
-		Leased:       n.label("leased", t.States.Leased),
-		RetryWaiting: n.label("retry_waiting", t.States.RetryWaiting),
-		DeadLetter:   n.label("dead_letter", t.States.DeadLetter),
+// unlessNone is the name of a column that may be missing; it is then empty.
+func unlessNone(name string) string {
+	if name == None {
+		return ""
 	}
+	return name
 }
+
+// quotedQueue has names of the queue as SQL, for what Verify and Rehearse report.
+type quotedQueue struct{ Table, JobID string }
 
 // render puts the names of the queue and of the dead-letter table, quoted once,
 // into the statements. Its error holds every fault at once.
-func (t Table) render(s scope, letters pgx.Identifier) (statements, deadletter.Queue, error) {
-	var n names
-	queue := t.quote(&n)
-	kind, reaped := queue.JobKind, " and false"
-	if kind != "" {
-		kind = "coalesce(q." + kind + "::text, '')"
-	}
-	if queue.LastError != "" {
-		reaped = " and q." + queue.LastError + " = $2"
-	}
-	n.add("text", kind, nil)
-	n.add("reaped", reaped, nil)
-	label, _ := pgtext.Label(t.Columns.Attempts) // its fault is the column's, reported already
-	n.add("attempts_label", label, nil)
+func (t Table) render(s scope, letters pgx.Identifier) (statements, quotedQueue, error) {
+	q := t.DeadLetterQueue()
+	var n pgtext.Names
+	quoted := quotedQueue{n.Name("queue", q.Table), n.Column("job_id", q.JobID)}
+	n.Column("attempts", q.Attempts)
+	n.Column("max_attempts", q.MaxAttempts)
+	n.Column("state", q.State)
+	n.Column("scheduled_at", q.ScheduledAt)
+	n.Column("lease_owner", q.LeaseOwner)
+	n.Column("lease_until", q.LeaseUntil)
+	n.Label("leased", q.Leased)
+	n.Label("retry_waiting", q.RetryWaiting)
+	n.Label("dead_letter", q.DeadLetter)
+	addOptional(&n, q)
+	label, _ := pgtext.Label(q.Attempts) // its fault is the column's, reported already
+	n.Add("attempts_label", label)
 	name, _ := pgtext.Name(letters) // its fault is the mover's to report
-	n.add("letters", name, nil)
-	pairs := s.pairs(n.pairs)
+	n.Add("letters", name)
+	return statementsOf(s.pairs(n.Pairs)), quoted, errors.Join(append(distinct(q), faults(n)...)...)
+}
+
+// addOptional adds the columns that may be missing, and SQL over them.
+func addOptional(n *pgtext.Names, q deadletter.Queue) {
+	kind, text, setError, reaped := "''", "", "", " and false"
+	if q.JobKind != "" {
+		kind = "q." + n.Column("job_kind", q.JobKind)
+		text = "coalesce(" + kind + "::text, '')"
+	}
+	if q.LastError != "" {
+		column := n.Column("last_error", q.LastError)
+		setError = ",\n  " + column + " = $2"
+		reaped = " and q." + column + " = $2"
+	}
+	n.Add("kind", kind)
+	n.Add("text", text)
+	n.Add("set_error", setError)
+	n.Add("reaped", reaped)
+}
+
+// statementsOf puts names into the statements.
+func statementsOf(pairs []string) statements {
 	in := strings.NewReplacer(pairs...).Replace
 	return statements{
 		dryRun:      in(sqlDryRun),
@@ -152,7 +177,7 @@ func (t Table) render(s scope, letters pgx.Identifier) (statements, deadletter.Q
 		stale:       in(stale),
 		byAddress:   renderRows(pairs, `q.ctid`, matchAddress),
 		byKey:       renderRows(pairs, `null::tid`, matchKey),
-	}, queue, errors.Join(append(n.faults, t.distinct()...)...)
+	}
 }
 
 // renderRows puts the names, and the way to find a row, into the statements.
@@ -176,66 +201,26 @@ func renderRows(pairs []string, address, match string) rowStatements {
 	}
 }
 
-// distinct reports columns, and states, that stand for two things at once. A
-// queue whose retry state is its leased one would lose its jobs.
-func (t Table) distinct() []error {
-	c, s := t.Columns, t.States
-	columns := []string{
-		c.JobID, c.JobKind, c.State, c.Attempts, c.MaxAttempts, c.ScheduledAt, c.LeaseOwner, c.LeaseUntil, c.LastError,
-	}
-	return append(twice("column", columns), twice("state", []string{s.Leased, s.RetryWaiting, s.DeadLetter})...)
-}
-
-// twice reports each name that a list has twice.
-func twice(what string, names []string) []error {
+// faults are those of the names.
+func faults(n pgtext.Names) []error {
 	var faults []error
-	seen := map[string]bool{}
-	for _, name := range names {
-		if seen[name] && name != None { // more than one column may be missing
-			faults = append(faults, fmt.Errorf("%w: %s %q", ErrAmbiguous, what, name))
-		}
-		seen[name] = true
+	for _, fault := range n.Faults {
+		faults = append(faults, fmt.Errorf("reaper: queue: %w", fault))
 	}
 	return faults
 }
 
-// names collects pairs of placeholder and quoted name, and what is wrong with
-// the names.
-type names struct {
-	pairs  []string
-	faults []error
-}
-
-func (n *names) name(placeholder string, id pgx.Identifier) string {
-	sql, err := pgtext.Name(id)
-	return n.add(placeholder, sql, err)
-}
-
-func (n *names) column(placeholder, name string) string {
-	return n.name(placeholder, pgx.Identifier{name})
-}
-
-// optional quotes the name of a column that may be missing, and adds SQL over it,
-// or what stands for it when it is.
-func (n *names) optional(placeholder, without, with, field, name string) string {
-	if name == None {
-		n.add(placeholder, without, nil)
-		return ""
+// distinct reports columns, and states, that stand for two things at once. A
+// queue whose retry state is its leased one would lose its jobs.
+func distinct(q deadletter.Queue) []error {
+	var faults []error
+	for _, name := range pgtext.Twice(
+		q.JobID, q.JobKind, q.State, q.Attempts, q.MaxAttempts, q.ScheduledAt, q.LeaseOwner, q.LeaseUntil, q.LastError,
+	) {
+		faults = append(faults, fmt.Errorf("%w: column %q", ErrAmbiguous, name))
 	}
-	column := n.column(field, name)
-	n.add(placeholder, fmt.Sprintf(with, column), nil)
-	return column
-}
-
-func (n *names) label(placeholder, label string) string {
-	sql, err := pgtext.Label(label)
-	return n.add(placeholder, sql, err)
-}
-
-func (n *names) add(placeholder, sql string, err error) string {
-	if err != nil {
-		n.faults = append(n.faults, fmt.Errorf("reaper: queue: %s: %w", placeholder, err))
+	for _, name := range pgtext.Twice(q.Leased, q.RetryWaiting, q.DeadLetter) {
+		faults = append(faults, fmt.Errorf("%w: state %q", ErrAmbiguous, name))
 	}
-	n.pairs = append(n.pairs, "{"+placeholder+"}", sql)
-	return sql
+	return faults
 }

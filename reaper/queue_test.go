@@ -40,8 +40,7 @@ func TestQuotedNamesFindTheirJobs(t *testing.T) {
 	reapertest.Exec(t, pool, `delete from "Odd-Schema"."job""queue; drop table x" where lease_owner is null and job_id in (
 		select job_id from "Odd-Schema"."job""queue; drop table x" limit 2)`)
 
-	queue, err := table.Quoted()
-	require.NoError(t, err)
+	queue := table.DeadLetterQueue()
 	store := deadletter.Store{Table: letters, Queue: queue}
 	result, err := deadletter.Redrive(t.Context(), pool, store, "operator", deadletter.Filter{}, 10)
 
@@ -72,22 +71,27 @@ func TestTheTableThatVerifyAsksForHoldsRedrives(t *testing.T) {
 	require.Equal(t, 2, result.RedrivenCount)
 }
 
-// A wrong mapping is found here as New finds it, and not as SQL that fails or does
+// A wrong mapping is found by New and by a redrive, and not as SQL that fails or does
 // something else.
-func TestQuotedReportsEveryFaultAtOnce(t *testing.T) {
+func TestEveryFaultOfAMappingIsReportedAtOnce(t *testing.T) {
 	t.Parallel()
-
-	queue, err := reaper.Table{
+	pool := reapertest.OpenQueue(t)
+	table := reaper.Table{
 		Name:    pgx.Identifier{""},
 		Columns: reaper.Columns{State: "attempts"},
-		States:  reaper.States{Leased: "a\x00"},
-	}.Quoted()
+		States:  reaper.States{DeadLetter: "a\x00"},
+	}
 
+	_, err := reaper.New(pool, reaper.Config{Queue: table})
 	require.ErrorIs(t, err, pgtext.ErrName)
 	require.ErrorIs(t, err, reaper.ErrAmbiguous)
-	require.ErrorContains(t, err, "reaper: queue: leased")
-	require.ErrorContains(t, err, "reaper: queue: queue")
-	require.Zero(t, queue)
+	require.Len(t, flatten(err), 3)
+
+	store := deadletter.Store{Queue: table.DeadLetterQueue()}
+	_, err = deadletter.Redrive(t.Context(), pool, store, "operator", deadletter.Filter{}, 10)
+	require.ErrorIs(t, err, pgtext.ErrName)
+	require.ErrorIs(t, err, deadletter.ErrQueue)
+	require.Len(t, flatten(err), 5) // ErrQueue with each name, and a name that stands for two things
 }
 
 // A mover of the user's sees every name that it may need to settle rows itself.
@@ -95,8 +99,6 @@ func TestMoversSeeTheWholeMapping(t *testing.T) {
 	t.Parallel()
 	pool := reapertest.OpenQueue(t)
 	reapertest.Stale(t, pool, "exhausted", 1, 4, 5)
-	want, err := reaper.Table{}.Quoted()
-	require.NoError(t, err)
 	var got deadletter.Queue
 	mover := deadletter.MoverFunc(func(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
 		got = batch.Queue
@@ -105,26 +107,23 @@ func TestMoversSeeTheWholeMapping(t *testing.T) {
 
 	reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: mover}), 1)
 
-	require.Equal(t, want, got)
+	require.Equal(t, reaper.Table{}.DeadLetterQueue(), got)
 	require.Equal(t, deadletter.Queue{
-		Table: `"job_queue"`, JobID: `"job_id"`, JobKind: `"job_kind"`, Attempts: `"attempts"`, MaxAttempts: `"max_attempts"`,
-		State: `"state"`, ScheduledAt: `"scheduled_at"`, LeaseOwner: `"lease_owner"`, LeaseUntil: `"lease_until"`,
-		LastError: `"last_error"`, Leased: `'leased'`, RetryWaiting: `'retry_waiting'`, DeadLetter: `'dead_letter'`,
+		Table: pgx.Identifier{"job_queue"},
+		JobID: "job_id", JobKind: "job_kind", Attempts: "attempts", MaxAttempts: "max_attempts",
+		State: "state", ScheduledAt: "scheduled_at", LeaseOwner: "lease_owner", LeaseUntil: "lease_until",
+		LastError: "last_error", Leased: "leased", RetryWaiting: "retry_waiting", DeadLetter: "dead_letter",
 	}, got)
-	none, err := reaper.Table{Columns: reaper.Columns{JobKind: reaper.None, LastError: reaper.None}}.Quoted()
-	require.NoError(t, err)
+	none := reaper.Table{Columns: reaper.Columns{JobKind: reaper.None, LastError: reaper.None}}.DeadLetterQueue()
 	require.Empty(t, none.JobKind)
 	require.Empty(t, none.LastError)
 }
 
 // The dead jobs of a queue that is mapped.
-func ExampleTable_Quoted() {
+func ExampleTable_DeadLetterQueue() {
 	withQueue(func(ctx context.Context, pool *pgxpool.Pool) {
 		table := reaper.Table{Name: pgx.Identifier{"public", "job_queue"}}
-		queue, err := table.Quoted()
-		if err != nil {
-			log.Fatal(err)
-		}
+		queue := table.DeadLetterQueue()
 		r, err := reaper.New(pool, reaper.Config{
 			Queue: table,
 			Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true},
@@ -140,7 +139,7 @@ func ExampleTable_Quoted() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(result.RedrivenCount, "redriven in", queue.Table)
+		fmt.Println(result.RedrivenCount, "redriven in", queue.Table.Sanitize())
 	})
 	// Output: 1 redriven in "public"."job_queue"
 }

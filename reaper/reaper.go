@@ -19,7 +19,7 @@ type Reaper struct {
 	cfg    Config
 	sql    statements
 	scope  any // the statements' $1
-	queue  deadletter.Queue
+	queue  quotedQueue
 
 	// What Config has of the library's own parts, whose statements travel with the
 	// reaper's.

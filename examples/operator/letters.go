@@ -65,11 +65,9 @@ func (t *tool) store() (deadletter.Store, error) {
 	if err != nil {
 		return deadletter.Store{}, err
 	}
-	queue, err := cfg.Queue.Quoted()
-	if err != nil {
-		return deadletter.Store{}, &usageError{err.Error()}
-	}
-	return deadletter.Store{Table: deadletter.Table{Name: split(t.queue.letters)}, Queue: queue}, nil
+	return deadletter.Store{
+		Table: deadletter.Table{Name: split(t.queue.letters)}, Queue: cfg.Queue.DeadLetterQueue(),
+	}, nil
 }
 
 // page reads dead letters.

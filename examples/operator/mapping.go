@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -91,19 +90,28 @@ func (m *mapping) render(sql string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q, faulty := cfg.Queue.Quoted()
-	letters, wrong := pgtext.Name(split(m.letters))
-	settings, bad := pgtext.Name(split(m.settings))
-	if err := errors.Join(faulty, wrong, bad); err != nil {
+	q := cfg.Queue.DeadLetterQueue()
+	var n pgtext.Names
+	n.Name("queue", q.Table)
+	n.Name("letters", split(m.letters))
+	n.Name("settings", split(m.settings))
+	for _, column := range []struct{ placeholder, name string }{
+		{"job_id", q.JobID}, {"job_kind", q.JobKind}, {"state", q.State}, {"attempts", q.Attempts},
+		{"max_attempts", q.MaxAttempts}, {"scheduled_at", q.ScheduledAt}, {"lease_until", q.LeaseUntil},
+		{"last_error", q.LastError},
+	} {
+		if column.name == "" {
+			n.Add(column.placeholder, noColumn)
+		} else {
+			n.Column(column.placeholder, column.name)
+		}
+	}
+	n.Label("leased", q.Leased)
+	n.Label("retry_waiting", q.RetryWaiting)
+	if err := errors.Join(n.Faults...); err != nil {
 		return "", &usageError{err.Error()}
 	}
-	return strings.NewReplacer(
-		"{queue}", q.Table, "{letters}", letters, "{settings}", settings,
-		"{job_id}", q.JobID, "{job_kind}", cmp.Or(q.JobKind, noColumn), "{state}", q.State,
-		"{attempts}", q.Attempts, "{max_attempts}", q.MaxAttempts, "{scheduled_at}", q.ScheduledAt,
-		"{lease_until}", q.LeaseUntil, "{last_error}", cmp.Or(q.LastError, noColumn),
-		"{leased}", q.Leased, "{retry_waiting}", q.RetryWaiting,
-	).Replace(sql), nil
+	return strings.NewReplacer(n.Pairs...).Replace(sql), nil
 }
 
 // noColumn stands for a column that the queue does not have.

@@ -133,9 +133,9 @@ func TestTheAdoptersDeadJobsComeBack(t *testing.T) {
 	require.Equal(t, 4, reapertest.Apply(t, reapertest.New(t, pool, cfg), 10).DeadLetterCount)
 	reapertest.Exec(t, pool, `delete from shop.jobs where id % 2 = 0`)
 
-	queue, err := shop.Queue.Quoted()
-	require.NoError(t, err)
-	store := deadletter.Store{Table: deadletter.Table{Name: pgx.Identifier{"shop", "dead_jobs"}}, Queue: queue}
+	store := deadletter.Store{
+		Table: deadletter.Table{Name: pgx.Identifier{"shop", "dead_jobs"}}, Queue: shop.Queue.DeadLetterQueue(),
+	}
 	result, err := deadletter.Redrive(t.Context(), pool, store, "operator", deadletter.Filter{Kinds: []string{"ship"}}, 10)
 
 	require.NoError(t, err)
