@@ -15,4 +15,4 @@ type account struct{ name string }
 
 func unprivileged() (account, error) { return account{}, errPlatform }
 
-func (account) adopt(*exec.Cmd) {}
+func (account) runAs(*exec.Cmd) {}

@@ -46,10 +46,10 @@ func accountOf(found *user.User) (account, error) {
 	return account{name: found.Username, credential: credential}, nil
 }
 
-// adopt makes command run under the account, outside of the terminal's process
+// runAs makes command run under the account, outside of the terminal's process
 // group, where Ctrl-C does not reach it, and in a folder that every account may
 // enter.
-func (a account) adopt(command *exec.Cmd) {
+func (a account) runAs(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: a.credential, Setpgid: true}
 	command.Dir = "/"
 	command.Env = serverEnvironment(os.Environ())

@@ -125,7 +125,7 @@ func inspect(ctx context.Context, folder string, as account) (version, error) {
 // ask returns what a program says of its version.
 func ask(ctx context.Context, program string, as account) (string, error) {
 	command := exec.CommandContext(ctx, program, "--version")
-	as.adopt(command)
+	as.runAs(command)
 	output, err := command.Output()
 	if err != nil && ctx.Err() != nil {
 		return "", fmt.Errorf("%q: %w", program, context.Cause(ctx))

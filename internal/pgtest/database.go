@@ -12,8 +12,8 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// dropPatience bounds the end of a database, pool and all.
-const dropPatience = 5 * time.Second
+// dropTimeout bounds the end of a database, pool and all.
+const dropTimeout = 5 * time.Second
 
 var errAcquired = errors.New("a connection of the pool is still acquired")
 
@@ -31,7 +31,7 @@ type Database struct {
 // testing.TB. Close ends it; on a server that this process has started, so does
 // the end of the process.
 func Open(ctx context.Context) (*Database, error) {
-	host, err := process.use(ctx)
+	host, err := process.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func Open(ctx context.Context) (*Database, error) {
 // drops the database all the same and reports that.
 func (d *Database) Close() error {
 	closed := closePool(d.Pool)
-	ctx, cancel := context.WithTimeout(context.Background(), dropPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
 	defer cancel()
 	_, err := d.host.admin.Exec(ctx, `drop database if exists `+pgx.Identifier{d.Name}.Sanitize()+` with (force)`)
 	if err != nil {
@@ -92,7 +92,7 @@ func closePool(pool *pgxpool.Pool) error {
 	select {
 	case <-closed:
 		return nil
-	case <-time.After(dropPatience):
-		return fmt.Errorf("pgtest: %w %s after the test, give it back", errAcquired, dropPatience)
+	case <-time.After(dropTimeout):
+		return fmt.Errorf("pgtest: %w %s after the test, give it back", errAcquired, dropTimeout)
 	}
 }

@@ -8,6 +8,16 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
+// CI would run all tests again on a version that they have run on, or leave out
+// one that they have not: it reads this log.
+func TestTheServerOfTheTestsIsNamed(t *testing.T) {
+	t.Parallel()
+
+	var version string
+	require.NoError(t, pgtest.Empty(t).QueryRow(t.Context(), `show server_version`).Scan(&version))
+	t.Logf("the server of the tests is PostgreSQL %s", version)
+}
+
 // An example cannot run where only tests are given a database.
 func TestOpenMakesADatabaseAndCloseDropsIt(t *testing.T) {
 	t.Parallel()

@@ -71,8 +71,8 @@ func (h *host) close() error {
 	return h.server.Stop()
 }
 
-// where tells people where to find the databases, without a password.
-func (h *host) where(database string) string {
+// connInfo tells people where to find the databases, without a password.
+func (h *host) connInfo(database string) string {
 	if h.server != nil {
 		return h.server.ConnString(database)
 	}

@@ -40,7 +40,7 @@ func Connect(tb testing.TB, pool *pgxpool.Pool, change func(*pgxpool.Config)) *p
 
 func open(tb testing.TB, schema string) *pgxpool.Pool {
 	tb.Helper()
-	host, err := process.use(tb.Context())
+	host, err := process.get(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,20 +48,20 @@ func open(tb testing.TB, schema string) *pgxpool.Pool {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { database.leave(tb) })
+	tb.Cleanup(func() { database.cleanup(tb) })
 	return database.Pool
 }
 
-// leave drops the database of a test that has passed and keeps that of one that
+// cleanup drops the database of a test that has passed and keeps that of one that
 // has failed.
-func (d *Database) leave(tb testing.TB) {
+func (d *Database) cleanup(tb testing.TB) {
 	tb.Helper()
 	if !tb.Failed() {
 		report(tb, d.Close())
 		return
 	}
 	report(tb, closePool(d.Pool))
-	tb.Logf("pgtest: database %q is kept: %s", d.Name, d.host.where(d.Name))
+	tb.Logf("pgtest: database %q is kept: %s", d.Name, d.host.connInfo(d.Name))
 	if d.host.server != nil {
 		tb.Logf("pgtest: its server ends with this process; one that PGTEST_DATABASE_URL names keeps it")
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// downloadPatience bounds the search for a server, with a download in it.
-const downloadPatience = 5 * time.Minute
+// findTimeout bounds the search for a server, with a download in it.
+const findTimeout = 5 * time.Minute
 
 // shared is the server of the process, found at the first need. What fails once
 // is not tried again, for each test would wait for the same error.
@@ -19,8 +19,8 @@ type shared struct {
 
 var process shared
 
-// use returns the server of the process.
-func (s *shared) use(ctx context.Context) (*host, error) {
+// get returns the server of the process.
+func (s *shared) get(ctx context.Context) (*host, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -35,7 +35,7 @@ func (s *shared) use(ctx context.Context) (*host, error) {
 
 // find is not ended by the context of the caller who happens to be the first.
 func (*shared) find(ctx context.Context) (*host, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), downloadPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), findTimeout)
 	defer cancel()
 	return newHost(ctx, CurrentEnvironment())
 }

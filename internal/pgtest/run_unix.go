@@ -62,8 +62,8 @@ func (r *run) wait() error {
 	select {
 	case <-r.ended:
 		return nil
-	case <-time.After(patience):
-		return fmt.Errorf("the server of pid %d has processes after %s: %w", r.pid, patience, os.ErrDeadlineExceeded)
+	case <-time.After(startTimeout):
+		return fmt.Errorf("server of pid %d has processes after %s: %w", r.pid, startTimeout, os.ErrDeadlineExceeded)
 	}
 }
 

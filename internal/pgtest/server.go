@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// patience bounds every wait for a server when the context does not.
-const patience = time.Minute
+// startTimeout bounds every wait for a server when the context does not.
+const startTimeout = time.Minute
 
 // ServerConfig is what a server of a test's own is to be like.
 type ServerConfig struct {
@@ -169,7 +169,7 @@ func (s *Server) start(ctx context.Context) error {
 	}
 	s.run = run
 	go s.watch(run)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	return s.accept(ctx)
 }

@@ -27,7 +27,7 @@ var script string
 type supervisor struct {
 	folder  string
 	command *exec.Cmd
-	words   io.WriteCloser
+	stdin   io.WriteCloser
 	answers *bufio.Reader
 	end     func() error
 }
@@ -49,7 +49,7 @@ func supervise(bin string, as account) (*supervisor, error) {
 func superviseIn(folder, bin string, as account) (*supervisor, error) {
 	s := &supervisor{folder: folder}
 	s.command = exec.Command("/bin/sh", "-c", script, "pgtest", folder, bin)
-	as.adopt(s.command)
+	as.runAs(s.command)
 	var complaint bytes.Buffer
 	s.command.Stderr = &complaint
 	if err := s.launch(); err != nil {
@@ -64,22 +64,22 @@ func superviseIn(folder, bin string, as account) (*supervisor, error) {
 
 // launch starts the shell with a pipe in each direction.
 func (s *supervisor) launch() error {
-	words, err := s.command.StdinPipe()
+	stdin, err := s.command.StdinPipe()
 	if err != nil {
 		return err
 	}
 	answers, err := s.command.StdoutPipe()
 	if err != nil {
-		return errors.Join(err, words.Close())
+		return errors.Join(err, stdin.Close())
 	}
-	s.words, s.answers = words, bufio.NewReader(answers)
+	s.stdin, s.answers = stdin, bufio.NewReader(answers)
 	s.end = sync.OnceValue(s.finish)
 	return s.command.Start()
 }
 
 // init makes the data folder.
 func (s *supervisor) init() error {
-	status, err := s.order("init")
+	status, err := s.request("init")
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *supervisor) start() (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.order("start")
+	answer, err := s.request("start")
 	if err != nil {
 		return nil, errors.Join(err, alive.Close())
 	}
@@ -115,19 +115,19 @@ func (s *supervisor) start() (*run, error) {
 	if err != nil {
 		return nil, errors.Join(err, alive.Close())
 	}
-	return newRun(pid, alive, func() { _ = s.say("ended") }), nil
+	return newRun(pid, alive, func() { _ = s.send("ended") }), nil
 }
 
-// order says a word and returns the answer.
-func (s *supervisor) order(word string) (string, error) {
-	if err := s.say(word); err != nil {
+// request sends a word and returns the answer.
+func (s *supervisor) request(word string) (string, error) {
+	if err := s.send(word); err != nil {
 		return "", err
 	}
 	return s.answer()
 }
 
-func (s *supervisor) say(word string) error {
-	if _, err := io.WriteString(s.words, word+"\n"); err != nil {
+func (s *supervisor) send(word string) error {
+	if _, err := io.WriteString(s.stdin, word+"\n"); err != nil {
 		return fmt.Errorf("the server was stopped: %w", err)
 	}
 	return nil
@@ -139,12 +139,12 @@ func (s *supervisor) answer() (string, error) {
 }
 
 // release has the supervisor end the server and itself, and does not wait.
-func (s *supervisor) release() { _ = s.words.Close() }
+func (s *supervisor) release() { _ = s.stdin.Close() }
 
 // finish releases the supervisor and waits until its folder is gone.
 func (s *supervisor) finish() error {
 	s.release()
-	late := time.AfterFunc(patience, func() { _ = s.command.Process.Kill() })
+	late := time.AfterFunc(startTimeout, func() { _ = s.command.Process.Kill() })
 	defer late.Stop()
 	err := s.command.Wait()
 	return errors.Join(err, os.RemoveAll(s.folder))
