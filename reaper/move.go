@@ -59,7 +59,8 @@ func (a *attempt) callMover(ctx context.Context, jobs []*claimedJob) error {
 // letterBatch is what a mover is given.
 func (a *attempt) letterBatch(jobs []*claimedJob) deadletter.Batch {
 	batch := deadletter.Batch{
-		Actor: a.req.actor, FinalError: FinalErrorReaped, Jobs: make([]deadletter.Job, len(jobs)), Queue: a.r.cfg.Queue.DeadLetterQueue(),
+		Actor: a.req.actor, FinalError: FinalErrorReaped,
+		Jobs: make([]deadletter.Job, len(jobs)), Queue: a.r.cfg.Queue.DeadLetterQueue(),
 	}
 	for i, job := range jobs {
 		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: job.bumped}

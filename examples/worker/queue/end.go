@@ -68,7 +68,8 @@ func (q *Queue) bury(ctx context.Context, tx pgx.Tx, job Job, reason string) err
 		FinalError: reason,
 		Jobs:       []deadletter.Job{{ID: job.ID, Attempts: job.Attempts}},
 		Queue: deadletter.Queue{
-			Table: pgx.Identifier{"job_queue"}, JobID: "job_id", JobKind: "job_kind", Attempts: "attempts", MaxAttempts: "max_attempts",
+			Table: pgx.Identifier{"job_queue"}, JobID: "job_id", JobKind: "job_kind",
+			Attempts: "attempts", MaxAttempts: "max_attempts",
 		},
 	})
 	switch {

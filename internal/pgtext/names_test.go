@@ -1,0 +1,41 @@
+package pgtext_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// A mapping with several mistakes would be found out one restart at a time, and a
+// name that goes unnoticed would become a piece of SQL.
+func TestNamesAreQuotedAndTheirFaultsKept(t *testing.T) {
+	t.Parallel()
+	var n pgtext.Names
+
+	require.Equal(t, `"a.b"."it's ""here"""`, n.Name("queue", pgx.Identifier{"a.b", `it's "here"`}))
+	require.Equal(t, `"{queue}"`, n.Column("id", "{queue}"))
+	require.Equal(t, `'it''s'`, n.Label("state", "it's"))
+	require.Empty(t, n.Faults)
+	require.Equal(t, `"a.b"."it's ""here""" "{queue}" 'it''s'`, strings.NewReplacer(n.Pairs...).Replace("{queue} {id} {state}"))
+
+	n.Name("letters", nil)
+	n.Column("kind", "")
+	n.Label("dead", "a\x00")
+	require.Len(t, n.Faults, 3)
+	for _, fault := range n.Faults {
+		require.ErrorIs(t, fault, pgtext.ErrName)
+	}
+}
+
+// Two columns of one name are written by one statement, and the later value wins.
+func TestTwiceFindsWhatStandsForTwoThings(t *testing.T) {
+	t.Parallel()
+
+	require.Empty(t, pgtext.Twice())
+	require.Empty(t, pgtext.Twice("a", "", "b", ""))
+	require.Equal(t, []string{"a"}, pgtext.Twice("a", "b", "a"))
+}
