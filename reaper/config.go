@@ -95,7 +95,8 @@ type Config struct {
 	// LockTimeout is how long a statement of the reaper's own transactions waits
 	// for a lock: a foreign key's parent, a unique key of an open transaction, a
 	// table under DDL. A row that waits longer is a [Failure] with the SQLSTATE
-	// 55P03; the others are settled. A transaction of the caller's keeps the
+	// 55P03; the others are settled. A table that is locked for longer is an error
+	// with it. A transaction of the caller's keeps the
 	// caller's setting. Too low, and jobs fail that a short transaction of
 	// somebody else's holds up; too high, and one long transaction delays a whole
 	// batch, which keeps its own rows and the gates locked meanwhile. It is rounded

@@ -104,7 +104,8 @@ func (c RunConfig) validate() error {
 // connection that breaks or cannot be made, a read-only database, no disk or memory,
 // an I/O error, a poll that waits for a lock for longer than [Config.LockTimeout],
 // or for longer than 15 seconds or the server's statement_timeout at all, an apply
-// that fails, or whose jobs all fail, for one of these reasons. It is over when polls
+// that fails, or whose jobs all fail, for one of these reasons. A lock that only rows
+// wait for is none. An outage is over when polls
 // work again; after an apply that failed in one, not before the loop has also written
 // to a leased row, which it rolls back. Then it waits for Settle, as it does when a
 // server answers that has not answered before, or that was a standby. Servers that

@@ -56,7 +56,7 @@ func (t *tool) status(err error) int {
 		return exitDone
 	case errors.As(err, &refusal):
 		return exitRefused
-	case errors.As(err, &usage), !t.began:
+	case errors.As(err, &usage), errors.Is(err, deadletter.ErrQueue), !t.began:
 		return exitUsage
 	}
 	return exitError

@@ -67,10 +67,6 @@ func (q *Queue) bury(ctx context.Context, tx pgx.Tx, job Job, reason string) err
 		Actor:      q.cfg.Name,
 		FinalError: reason,
 		Jobs:       []deadletter.Job{{ID: job.ID, Attempts: job.Attempts}},
-		Queue: deadletter.Queue{
-			Table: pgx.Identifier{"job_queue"}, JobID: "job_id", JobKind: "job_kind",
-			Attempts: "attempts", MaxAttempts: "max_attempts",
-		},
 	})
 	switch {
 	case err != nil:
