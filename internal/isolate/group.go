@@ -67,9 +67,10 @@ func (w *Writer[T]) undo(ctx context.Context, cause error) bool {
 	return err == nil
 }
 
-// probe reports whether the tables can be written to.
+// probe reports whether the tables can be written to. Then their locks are kept until
+// the end of the transaction, so that nobody else can take one that is in the way.
 func (w *Writer[T]) probe(ctx context.Context) (free bool, err error) {
-	_, cause := w.Tx.Exec(ctx, w.LockProbe, pgx.QueryExecModeSimpleProtocol)
+	_, cause := w.Tx.Exec(ctx, w.LockProbe+"; "+sqlRelease+"; "+sqlSavepoint, pgx.QueryExecModeSimpleProtocol)
 	if cause == nil {
 		return true, nil
 	}

@@ -44,7 +44,7 @@ type Writer[T comparable] struct {
 	// [pgtx.MayConcernAll] unless set.
 	ConcernsAll func(err error) bool
 
-	// LockProbe is SQL that writes no row, and waits for the locks of the tables as the
+	// LockProbe is SQL that writes no row, and takes the locks of the tables as the
 	// writes do. When none of a sample could be written because of locks, it tells those
 	// of rows from those of the tables, which concern every item. Optional: then they do.
 	LockProbe string
@@ -174,7 +174,8 @@ func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) (err err
 		if w.ShortLockTimeout != "" { // most rows are locked, and each is waited for twice
 			w.ShortLockTimeout = sqlLeastLockTimeout
 		}
-		return w.narrow(ctx, items, cause)
+		_, err := w.write(ctx, items) // the table may have been locked until now
+		return err
 	}
 	w.block(items, cause)
 	return nil
