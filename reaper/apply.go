@@ -202,7 +202,7 @@ func (a *attempt) onApply(ctx context.Context, result *ApplyResult) error {
 			return fmt.Errorf("reaper: settings of the hook: %w", err)
 		}
 	}
-	err := guarded("hook", func() error { return a.r.cfg.OnApply(ctx, a.tx.Tx, result) })
+	err := recoverPanic("hook", func() error { return a.r.cfg.OnApply(ctx, a.tx.Tx, result) })
 	if err != nil {
 		return &hookError{err}
 	}

@@ -100,7 +100,7 @@ func (a *attempt) queueGates(batch *pgx.Batch, fence bool) func(context.Context)
 // readGates reads a source of the caller's own.
 func (a *attempt) readGates(ctx context.Context) (reason string, err error) {
 	var values gates.Values
-	err = guarded("source", func() (err error) {
+	err = recoverPanic("source", func() (err error) {
 		values, err = a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
 		return err
 	})
@@ -184,7 +184,7 @@ func (a *attempt) rows() *rowStatements {
 
 // assignDelays asks the backoff policy for the delay of each job that is reset.
 func (a *attempt) assignDelays(jobs []*claimedJob) error {
-	return guarded("reaper: backoff policy", func() error {
+	return recoverPanic("reaper: backoff policy", func() error {
 		for _, job := range jobs {
 			if !job.exhausted {
 				job.delaySec = backoff.Clamp(a.r.cfg.Backoff.DelaySec(job.bumped, a.baseSec))

@@ -193,7 +193,7 @@ func checkPart(name string, part any) error {
 	if !ok {
 		return nil
 	}
-	return guarded("reaper: Validate of "+name, v.Validate)
+	return recoverPanic("reaper: Validate of "+name, v.Validate)
 }
 
 // isNil also sees the nil pointer or function inside an interface, which a pool

@@ -37,7 +37,7 @@ func (a *attempt) queueMoverMove(batch *pgx.Batch, jobs []*claimedJob) func(cont
 // callMover calls a mover of the caller's and closes the jobs after it.
 func (a *attempt) callMover(ctx context.Context, jobs []*claimedJob) error {
 	var receipts []deadletter.Receipt
-	err := guarded("mover", func() (err error) {
+	err := recoverPanic("mover", func() (err error) {
 		receipts, err = a.r.cfg.DeadLetter.Move(ctx, a.tx.Tx, a.letterBatch(jobs))
 		return err
 	})
@@ -107,7 +107,7 @@ func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]er
 // still in the queue.
 func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob, unclosed map[string]error) error {
 	var receipts []deadletter.Receipt
-	err := guarded("mover", func() (err error) {
+	err := recoverPanic("mover", func() (err error) {
 		receipts, err = read()
 		return err
 	})

@@ -165,8 +165,8 @@ func statementsOf(pairs []string) statements {
 	return statements{
 		dryRun:      in(sqlDryRun),
 		dryRunUpTo:  in(sqlDryRunUpTo),
-		drift:       in(sqlDrift),
-		overfull:    in(sqlOverfull),
+		drift:       in(sqlSkipReasons),
+		overfull:    in(sqlExceedsMaxStale),
 		poll:        in(sqlPoll),
 		tryWrite:    in(sqlTryWrite),
 		rehearse:    strings.NewReplacer(append(pairs, "{address}", "null::tid")...).Replace(sqlRehearse),
@@ -174,7 +174,7 @@ func statementsOf(pairs []string) statements {
 		unclosed:    in(sqlUnclosed),
 		lockQueue:   in(sqlLockQueue),
 		lockLetters: in(sqlLockLetters),
-		stale:       in(stale),
+		stale:       in(condStale),
 		byAddress:   renderRows(pairs, `q.ctid`, matchAddress),
 		byKey:       renderRows(pairs, `null::tid`, matchKey),
 	}
@@ -184,7 +184,7 @@ func statementsOf(pairs []string) statements {
 func renderRows(pairs []string, address, match string) rowStatements {
 	in := strings.NewReplacer(pairs...).Replace
 	rows := strings.NewReplacer("{address}", address, "{match}", match).Replace
-	still := letter.Match(match + " and " + still)
+	still := letter.Match(match + " and " + condStaleByKey)
 	return rowStatements{
 		claim:              in(rows(sqlClaim)),
 		claimOthers:        in(rows(sqlClaimOthers)),

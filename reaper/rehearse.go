@@ -30,14 +30,14 @@ where q.{job_id} = coalesce(
     (
       select q.{job_id}
       from {queue} q
-      where q.{state} = {leased} and ` + keyed + `{only}
+      where q.{state} = {leased} and ` + condHasKey + `{only}
       limit 1
       for update of q skip locked
     ),
     (
       select q.{job_id}
       from {queue} q
-      where ` + keyed + `{only}
+      where ` + condHasKey + `{only}
       limit 1
       for update of q skip locked
     )

@@ -161,7 +161,7 @@ func (r *runner) callOnPass(ctx context.Context, pass Pass) {
 	if r.onPass == nil {
 		return
 	}
-	err := guarded("on_pass", func() error {
+	err := recoverPanic("on_pass", func() error {
 		r.onPass(ctx, pass)
 		return nil
 	})

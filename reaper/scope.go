@@ -100,16 +100,16 @@ const (
 	mostGrace  = `($1::jsonb ->> 'most_grace')::bigint` + ofMicros
 	kindGrace  = `coalesce($1::jsonb -> 'kind_grace' ->> {text}, $1::jsonb ->> 'grace')::bigint` + ofMicros
 
-	onlyKinds   = ` and $1::jsonb -> 'kinds' ? {text}`
-	exceptKinds = ` and not $1::jsonb -> 'except_kinds' ? {text}`
-	ripe        = ` and q.{lease_until} < now() - ` + kindGrace
+	onlyKinds       = ` and $1::jsonb -> 'kinds' ? {text}`
+	exceptKinds     = ` and not $1::jsonb -> 'except_kinds' ? {text}`
+	condStaleByKind = ` and q.{lease_until} < now() - ` + kindGrace
 )
 
 // pairs adds the scope's placeholders, and what stands for them, to those of the
 // queue.
 func (s scope) pairs(names []string) []string {
 	in := strings.NewReplacer(names...).Replace
-	grace, most, only, late, due := plainGrace, plainGrace, "", "", sqlDue
+	grace, most, only, late, due := plainGrace, plainGrace, "", "", sqlNextExpiry
 	if !s.plain() {
 		grace, most = leastGrace, mostGrace
 	}
@@ -120,7 +120,7 @@ func (s scope) pairs(names []string) []string {
 		only += exceptKinds
 	}
 	if len(s.byKind) > 0 {
-		late, due = ripe, sqlDueByKind
+		late, due = condStaleByKind, sqlNextExpiryByKind
 	}
 	names = append(names, "{grace}", grace, "{most_grace}", most, "{only}", in(only), "{ripe}", in(late),
 		"{kind_grace}", in(kindGrace))

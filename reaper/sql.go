@@ -7,36 +7,36 @@ package reaper
 // Where an array of keys is a parameter, the empty subquery next to it gives it
 // the type of the key column, whatever that is.
 
-// stale is the condition of a stale lease, by the clock of the database at the
+// condStale is the condition of a stale lease, by the clock of the database at the
 // start of the transaction. A NULL lease_until is not stale: the comparison yields
 // NULL. An explicit IS NOT NULL is left out because the planner would multiply both
 // selectivities and expect too few rows. Every statement that uses it has the scope
 // as its $1: the grace in microseconds as a bigint, or all of it as a jsonb. With
 // another grace for some kinds the index is read up to the shortest.
-const stale = `q.{state} = {leased} and q.{lease_until} < now() - {grace}{only}{ripe}`
+const condStale = `q.{state} = {leased} and q.{lease_until} < now() - {grace}{only}{ripe}`
 
-// keyed is true of jobs that have an id. A job without one cannot be named in a
+// condHasKey is true of jobs that have an id. A job without one cannot be named in a
 // result.
-const keyed = `q.{job_id} is not null`
+const condHasKey = `q.{job_id} is not null`
 
-// still is stale for rows that are found by their keys or addresses. The coalesce
+// condStaleByKey is condStale for rows that are found by their keys or addresses. The coalesce
 // keeps the planner from the index of the leases: with statistics that know of no
 // lease it would read all of them there.
-const still = `coalesce(` + stale + `, false)`
+const condStaleByKey = `coalesce(` + condStale + `, false)`
 
-// atEdge is true of attempts that their column's type cannot count further. The
+// condAtEdge is true of attempts that their column's type cannot count further. The
 // size of the value tells a smallint, an integer and a bigint; hardly a row is asked
 // for it.
-const atEdge = `(q.{attempts} >= 32767 and q.{attempts} >= case pg_column_size(q.{attempts})
+const condAtEdge = `(q.{attempts} >= 32767 and q.{attempts} >= case pg_column_size(q.{attempts})
     when 2 then 32767 when 4 then 2147483647 else 9223372036854775807 end)`
 
-// exhausted is true of a job that is moved instead of being reset: one more failed
+// condExhausted is true of a job that is moved instead of being reset: one more failed
 // attempt reaches the maximum, or cannot be counted. NULL attempts count as 0, and a
 // NULL maximum is never reached.
-const exhausted = `(
+const condExhausted = `(
     coalesce(q.{attempts}, 0)::bigint
       >= greatest(coalesce(q.{max_attempts}, 9223372036854775807)::bigint, -9223372036854775807) - 1
-    or coalesce(` + atEdge + `, false))`
+    or coalesce(` + condAtEdge + `, false))`
 
 // sqlDryRun counts the stale leases, and how many of them would be moved, each of
 // them or up to a number, and reads the oldest of them, in one snapshot. It locks
@@ -51,9 +51,9 @@ const (
 	sqlDryRun = `-- reaper.dry_run
 ` + dryRunHead + `
   select count(*) as stale_lease_count,
-    count(*) filter (where ` + exhausted + `) as move_count
+    count(*) filter (where ` + condExhausted + `) as move_count
   from {queue} q
-  where ` + stale + `
+  where ` + condStale + `
 ` + dryRunTail
 
 	sqlDryRunUpTo = `-- reaper.dry_run_up_to
@@ -61,9 +61,9 @@ const (
   select count(*) as stale_lease_count,
     count(*) filter (where exhausted and n < $3::bigint) as move_count
   from (
-    select ` + exhausted + ` as exhausted, row_number() over () as n
+    select ` + condExhausted + ` as exhausted, row_number() over () as n
     from {queue} q
-    where ` + stale + `
+    where ` + condStale + `
     limit $3::bigint
   ) s
 ` + dryRunTail
@@ -84,10 +84,10 @@ left join (
     case when q.{lease_until} = '-infinity' then 9223372036854775807
       else floor(extract(epoch from now() - q.{lease_until}))::bigint
     end as overdue_seconds,
-    ` + exhausted + ` as exhausted
+    ` + condExhausted + ` as exhausted
   from {queue} q
-  where ` + stale + `
-    and ` + keyed + `
+  where ` + condStale + `
+    and ` + condHasKey + `
   order by q.{lease_until}, q.{job_id}
   limit $2::bigint
 ) j on true
@@ -105,8 +105,8 @@ order by j.lease_until, j.key`
 const sqlClaim = `-- reaper.claim
 select ` + claimColumns + `
 from {queue} q
-where ` + stale + `
-  and ` + keyed + `
+where ` + condStale + `
+  and ` + condHasKey + `
   and q.{lease_until} >= coalesce($3::timestamptz, '-infinity')
   and ($3::timestamptz is null or q.{lease_until} > $3::timestamptz or q.{job_id} > $4)
 order by q.{lease_until}, q.{job_id}
@@ -121,20 +121,20 @@ const claimColumns = `q.{job_id}::text as id,
   q.{lease_owner}::text as owner,
   q.{lease_until} as lease_until,
   coalesce(q.{attempts}, 0)::bigint as attempts,
-  ` + atEdge + ` as at_edge,
-  ` + exhausted + ` as exhausted`
+  ` + condAtEdge + ` as at_edge,
+  ` + condExhausted + ` as exhausted`
 
-// sqlOverfull reads whether more leases are stale than an apply may find. It
+// sqlExceedsMaxStale reads whether more leases are stale than an apply may find. It
 // stops counting there. Served by job_queue_lease_until_idx.
 //
 //	$1 scope
 //	$2 maximum  bigint
-const sqlOverfull = `-- reaper.overfull
+const sqlExceedsMaxStale = `-- reaper.overfull
 select count(*) > $2::bigint
 from (
   select
   from {queue} q
-  where ` + stale + `
+  where ` + condStale + `
   limit least($2::bigint, 9223372036854775806) + 1
 ) s`
 
@@ -151,8 +151,8 @@ select
   coalesce((
     select true
     from {queue} q
-    where ` + stale + `
-      and ` + keyed + `
+    where ` + condStale + `
+      and ` + condHasKey + `
       and q.{lease_until} >= coalesce($2::timestamptz, '-infinity')
     order by q.{lease_until}
     limit 1
@@ -166,8 +166,8 @@ select
   (extract(epoch from now() - pg_postmaster_start_time()) * 1000000)::bigint as uptime_micros,
   pg_is_in_recovery() as standby`
 
-// sqlDue is how many microseconds are left until the next lease is stale.
-const sqlDue = `select extract(epoch from q.{lease_until} - (now() - {grace})) * 1000000
+// sqlNextExpiry is how many microseconds are left until the next lease is stale.
+const sqlNextExpiry = `select extract(epoch from q.{lease_until} - (now() - {grace})) * 1000000
     from {queue} q
     where q.{state} = {leased}{only}
       and q.{lease_until} >= now() - {grace}
@@ -175,9 +175,9 @@ const sqlDue = `select extract(epoch from q.{lease_until} - (now() - {grace})) *
     order by q.{lease_until}
     limit 1`
 
-// sqlDueByKind is sqlDue where the kinds have graces of their own, so that the
+// sqlNextExpiryByKind is sqlNextExpiry where the kinds have graces of their own, so that the
 // next one is not the first of the index: it reads all live leases.
-const sqlDueByKind = `select extract(epoch from min(q.{lease_until} + {kind_grace}) - now()) * 1000000
+const sqlNextExpiryByKind = `select extract(epoch from min(q.{lease_until} + {kind_grace}) - now()) * 1000000
     from {queue} q
     where q.{state} = {leased}{only}
       and q.{lease_until} >= now() - {most_grace}

@@ -4,7 +4,7 @@ package reaper
 const asPlanned = `q.{lease_until} = p.lease_until
     and q.{lease_owner}::text is not distinct from p.lease_owner
     and coalesce(q.{attempts}, 0) = p.attempts
-    and ` + exhausted + ` = p.moves`
+    and ` + condExhausted + ` = p.moves`
 
 // sqlClaimPlan locks and reads those jobs of a plan that are stale and stand as
 // planned, oldest lease first. Rows that someone else has locked are skipped.
@@ -23,12 +23,12 @@ from unnest(
   $3::timestamptz[], $4::text[], $5::bigint[], $6::boolean[]
 ) as p(job_id, lease_until, lease_owner, attempts, moves)
 join {queue} q on q.{job_id} = p.job_id
-where ` + still + `
+where ` + condStaleByKey + `
   and ` + asPlanned + `
 order by q.{lease_until}, q.{job_id}
 for update of q skip locked`
 
-// sqlDrift says of each job of a plan why it was not claimed, if it was not; that
+// sqlSkipReasons says of each job of a plan why it was not claimed, if it was not; that
 // its row is locked is what is left when it stands as planned. Served by the
 // queue's key.
 //
@@ -39,11 +39,11 @@ for update of q skip locked`
 //	$5 owners      text[]
 //	$6 attempts    bigint[], as they stood
 //	$7 moves       boolean[], whether the attempts were used up
-const sqlDrift = `-- reaper.drift
+const sqlSkipReasons = `-- reaper.drift
 select p.n, coalesce(q.{job_id}::text, ''), case
   when q.{job_id} is null then 'gone'
   when q.{state} = {leased} and ` + asPlanned + `
-    then case when ` + still + ` then 'locked' else 'not_stale' end
+    then case when ` + condStaleByKey + ` then 'locked' else 'not_stale' end
   when q.{state} = {leased} and q.{lease_owner}::text is not distinct from p.lease_owner
     then case
       when q.{lease_until} = p.lease_until then 'changed'

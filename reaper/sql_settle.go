@@ -37,7 +37,7 @@ from unnest(
   $4::tid[], $5::bigint[], $6::bigint[]
 ) with ordinality as u(job_id, address, attempts, delay_sec, n)
 where {match}
-  and ` + still + `
+  and ` + condStaleByKey + `
   and $2::text is not null
 returning u.n, q.{scheduled_at} as scheduled_at,
   q.{state} = {retry_waiting} and q.{attempts} = u.attempts and q.{scheduled_at} is not null as as_written`
@@ -57,7 +57,7 @@ from unnest(
   $4::tid[], $5::bigint[]
 ) with ordinality as u(job_id, address, attempts, n)
 where {match}
-  and ` + still + `
+  and ` + condStaleByKey + `
   and $2::text is not null
 returning u.n,
   q.{state} = {dead_letter} and q.{attempts} = u.attempts as as_written`
@@ -95,7 +95,7 @@ from unnest(
   $3::tid[], $4::bigint[]
 ) with ordinality as u(job_id, address, attempts, n)
 where {match}
-  and ` + still + `
+  and ` + condStaleByKey + `
 returning u.n, q.{state} = {leased} and q.{attempts} = u.attempts as as_written`
 
 // sqlCloseMoved takes jobs out of the queue that such a mover has moved, unless it
@@ -118,7 +118,7 @@ from unnest(
 ) as u(job_id, attempts)
 where q.{job_id} = u.job_id
   and q.{attempts} = u.attempts
-  and ` + still + `
+  and ` + condStaleByKey + `
   and $2::text is not null
 returning q.{job_id}::text,
   coalesce(q.{state} = {dead_letter} and q.{attempts} = u.attempts, false) as as_written`
@@ -132,4 +132,4 @@ const sqlUnclosed = `-- reaper.unclosed
 select q.{job_id}::text
 from {queue} q
 where q.{job_id} = any($2)
-  and (` + still + ` or q.{state} = {leased} and q.{lease_until} is null)`
+  and (` + condStaleByKey + ` or q.{state} = {leased} and q.{lease_until} is null)`

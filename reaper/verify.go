@@ -124,7 +124,7 @@ func (r *Reaper) verifyTarget() verify.Target {
 		target.Settings, read = orName(table.Name, "queue_config"), table.Peek
 	}
 	target.Read = func(ctx context.Context, tx pgx.Tx) (values gates.Values, err error) {
-		err = guarded("source", func() (err error) {
+		err = recoverPanic("source", func() (err error) {
 			values, err = read(ctx, tx, gates.Keys())
 			return err
 		})
