@@ -79,6 +79,9 @@ func (r *replica) heard(actor string, result *reaper.ApplyResult, err error) {
 	if err != nil {
 		result = &reaper.ApplyResult{}
 	}
+	if len(result.Failures) > 0 && !r.breaks {
+		r.fault("%s: failures %+v", actor, result.Failures)
+	}
 	r.took(actor, len(result.Actions), result.FailedCount, result.Reason, err)
 }
 
