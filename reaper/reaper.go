@@ -3,6 +3,7 @@ package reaper
 import (
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -33,10 +34,13 @@ type Reaper struct {
 	refused atomic.Bool            // the last apply was: the next one reads the gates before it claims
 }
 
-// shortLockTimeout is the part of LockTimeout for which the isolating way waits for
-// each further lock, once a wait of the whole length has failed. Otherwise a hundred
-// locked rows would take minutes.
-const shortLockTimeout = 100
+// shortLockTimeout is how long the isolating way waits for each further lock, once a
+// wait of the whole LockTimeout has failed: a hundredth of it, and no less than the
+// server itself may hold a lock on a busy machine, to extend a table say. Otherwise a
+// hundred locked rows would take minutes.
+func shortLockTimeout(timeout time.Duration) time.Duration {
+	return max(timeout/100, min(timeout, 10*time.Millisecond))
+}
 
 // New makes a Reaper. It does no I/O, so a table that does not exist shows at
 // the first call. Its error holds every fault of cfg at once; a nil db is
@@ -59,7 +63,7 @@ func New(db DB, cfg Config) (*Reaper, error) {
 		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter, queue: queue,
 		source: builtinSource(cfg.Gates), letters: letters, function: function,
 		lockTimeout:      lockTimeoutMillis(cfg.LockTimeout),
-		shortLockTimeout: lockTimeoutMillis(cfg.LockTimeout / shortLockTimeout),
+		shortLockTimeout: lockTimeoutMillis(shortLockTimeout(cfg.LockTimeout)),
 	}, nil
 }
 
