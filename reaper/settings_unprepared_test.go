@@ -78,10 +78,11 @@ func TestAConnectionThatHasPreparedNothingWaitsForLockTimeoutAtMost(t *testing.T
 					c.MaxConns = 1
 					c.ConnConfig.DefaultQueryExecMode = cmp.Or(test.mode, c.ConnConfig.DefaultQueryExecMode)
 				})
-				test.cfg.LockTimeout = lockTimeout
-				r := reapertest.New(t, pool, test.cfg)
+				cfg := test.cfg
+				cfg.LockTimeout = lockTimeout
+				r := reapertest.New(t, pool, cfg)
 				if test.wrapped {
-					r = reapertest.New(t, wrappedPool{pool}, test.cfg)
+					r = reapertest.New(t, wrappedPool{pool}, cfg)
 				}
 				migration := reapertest.Begin(t, admin)
 				reapertest.Exec(t, migration, `lock table job_queue in access exclusive mode`)

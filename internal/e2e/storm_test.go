@@ -27,7 +27,7 @@ import (
 )
 
 var stormLasts = flag.Duration("storm", 16*time.Second,
-	"how long TestStorm's storm lasts: go test ./reaper -run TestStorm -timeout 3h -storm 2h")
+	"how long TestStorm's storm lasts: go test ./internal/e2e -run TestStorm -timeout 3h -storm 2h")
 
 // A year of what happens to a database, in seconds: crashes, restarts, ended
 // backends, lost connections, read-only periods, locks that others hold, workers that
