@@ -53,15 +53,17 @@ func TestAConnectionThatHasPreparedNothingWaitsForLockTimeoutAtMost(t *testing.T
 	t.Parallel()
 
 	tests := map[string]struct {
-		mode    pgx.QueryExecMode
-		wrapped bool
-		cfg     reaper.Config
+		mode     pgx.QueryExecMode
+		capacity int // of the statement cache; 0: pgx's own
+		wrapped  bool
+		cfg      reaper.Config
 	}{
 		"cached statements":           {mode: pgx.QueryExecModeCacheStatement},
 		"cached descriptions":         {mode: pgx.QueryExecModeCacheDescribe},
 		"types asked for":             {mode: pgx.QueryExecModeDescribeExec},
 		"types from Go":               {mode: pgx.QueryExecModeExec},
 		"the simple protocol":         {mode: pgx.QueryExecModeSimpleProtocol},
+		"a cache of one statement":    {capacity: 1},
 		"a pool in a type of its own": {wrapped: true},
 		"a source of the caller's":    {cfg: reaper.Config{Gates: ownSource}},
 		"a limit of stale leases":     {cfg: reaper.Config{MaxStale: 100}},
@@ -77,12 +79,17 @@ func TestAConnectionThatHasPreparedNothingWaitsForLockTimeoutAtMost(t *testing.T
 				pool := pgtest.Connect(t, admin, func(c *pgxpool.Config) {
 					c.MaxConns = 1
 					c.ConnConfig.DefaultQueryExecMode = cmp.Or(test.mode, c.ConnConfig.DefaultQueryExecMode)
+					c.ConnConfig.StatementCacheCapacity = cmp.Or(test.capacity, c.ConnConfig.StatementCacheCapacity)
 				})
 				cfg := test.cfg
 				cfg.LockTimeout = lockTimeout
 				r := reapertest.New(t, pool, cfg)
 				if test.wrapped {
 					r = reapertest.New(t, wrappedPool{pool}, cfg)
+				}
+				if test.capacity > 0 { // what was prepared is dropped again
+					require.NoError(t, do(t.Context(), r, plan))
+					reapertest.One[int](t, pool, `select 1`)
 				}
 				migration := reapertest.Begin(t, admin)
 				reapertest.Exec(t, migration, `lock table job_queue in access exclusive mode`)

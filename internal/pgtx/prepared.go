@@ -24,10 +24,25 @@ func (t *Tx) known() *prepared {
 	data := conn.PgConn().CustomData()
 	known, ok := data[preparedKey].(*prepared)
 	if !ok {
-		known = &prepared{mode: conn.Config().DefaultQueryExecMode, sql: map[string]bool{}}
+		known = &prepared{mode: modeOf(conn.Config()), sql: map[string]bool{}}
 		data[preparedKey] = known
 	}
 	return known
+}
+
+// leastCache is how many statements pgx must keep for a connection, so that those of a
+// reaper are not dropped for others. Unless it is set, pgx keeps 512.
+const leastCache = 100
+
+// modeOf is how a connection prepares statements. With a small cache it is as if each
+// were prepared anew.
+func modeOf(cfg *pgx.ConnConfig) pgx.QueryExecMode {
+	mode := cfg.DefaultQueryExecMode
+	if mode == pgx.QueryExecModeCacheStatement && cfg.StatementCacheCapacity < leastCache ||
+		mode == pgx.QueryExecModeCacheDescribe && cfg.DescriptionCacheCapacity < leastCache {
+		return pgx.QueryExecModeDescribeExec
+	}
+	return mode
 }
 
 // lack reports whether pgx prepares one of the statements before it sends them.

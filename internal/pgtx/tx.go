@@ -136,9 +136,7 @@ func (t *Tx) Send(ctx context.Context, batch *pgx.Batch) error {
 		batch = &pgx.Batch{QueuedQueries: queries}
 	}
 	err := t.send(ctx, batch)
-	if !t.nested {
-		t.known().keep(queries, err == nil)
-	}
+	t.known().keep(queries, err == nil)
 	return err
 }
 
@@ -177,7 +175,7 @@ func (t *Tx) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", errNotSent, err)
 	}
-	if t.Conn().PgConn().TxStatus() == 'E' {
+	if conn := t.Conn(); conn != nil && conn.PgConn().TxStatus() == 'E' {
 		return errAborted
 	}
 	if t.nested {
