@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -85,7 +86,7 @@ func TestATableUnderDDLIsTheErrorOfTheCall(t *testing.T) {
 			dbs := newConnections(t, pool)
 			for _, state := range []string{"new", "known"} {
 				for with, db := range dbs {
-					requireLockTimeout(t, state+", "+with, func(ctx context.Context) error { return calls[test.call](ctx, db, store) })
+					reapertest.RequireLockTimeout(t, state+", "+with, func(ctx context.Context) error { return calls[test.call](ctx, db, store) })
 				}
 			}
 			require.NoError(t, migration.Rollback(t.Context()))
@@ -116,18 +117,6 @@ insert into other_letters select * from job_dead_letter`)
 	execute(t, migration, `lock table other_letters in access exclusive mode`)
 
 	for name, call := range calls {
-		requireLockTimeout(t, name, func(ctx context.Context) error { return call(ctx, pool, second) })
+		reapertest.RequireLockTimeout(t, name, func(ctx context.Context) error { return call(ctx, pool, second) })
 	}
-}
-
-// requireLockTimeout requires that a call gives up for a lock, long before its
-// context ends.
-func requireLockTimeout(t *testing.T, what string, call func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	err := call(ctx)
-	var pgErr *pgconn.PgError
-	require.ErrorAs(t, err, &pgErr, what)
-	require.Equal(t, "55P03", pgErr.Code, what)
 }

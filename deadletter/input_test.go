@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -111,7 +113,7 @@ func TestImpossibleCallsAreTypedErrors(t *testing.T) {
 		require.ErrorIs(t, err, want, "every fault at once")
 	}
 	lacking := 0
-	for _, fault := range flatten(err) {
+	for _, fault := range reapertest.Flatten(err) {
 		if errors.Is(fault, deadletter.ErrQueue) {
 			lacking++
 		}
@@ -183,17 +185,4 @@ func TestAnIDBeyondItsTypeIsATypedError(t *testing.T) {
 			require.ErrorIs(t, err, deadletter.ErrID)
 		})
 	}
-}
-
-// flatten returns the errors that an error joins.
-func flatten(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var all []error
-	for _, err := range joined.Unwrap() {
-		all = append(all, flatten(err)...)
-	}
-	return all
 }

@@ -1,11 +1,11 @@
 package deadletter
 
 import (
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // sqlLockTimeout bounds each wait of the transaction for a lock.
@@ -20,11 +20,8 @@ type lockTimeout time.Duration
 // again is the bound once a statement has waited for the whole of it.
 func (t lockTimeout) again() lockTimeout { return t / 100 }
 
-// String is the bound as the server takes it. 0 would be none at all.
-func (t lockTimeout) String() string {
-	ms := math.Ceil(float64(t) / float64(time.Millisecond))
-	return strconv.FormatInt(int64(min(max(ms, 1), math.MaxInt32)), 10)
-}
+// String is the bound as the server takes it.
+func (t lockTimeout) String() string { return pgtx.LockTimeoutMillis(time.Duration(t)) }
 
 // queue queues what sets the bound.
 func (t lockTimeout) queue(b *pgx.Batch) { b.Queue(sqlLockTimeout, t.String()) }

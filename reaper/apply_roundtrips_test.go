@@ -129,7 +129,7 @@ const (
 // Over a long link an answer is still on its way when the driver writes on. An
 // apply must not wait more often for that: it takes the server's time and two
 // round trips. That it takes these at least shows that the link is long; how long
-// the server takes is nobody's promise.
+// the server takes is not promised.
 func TestTheTurnsOverALongLink(t *testing.T) {
 	t.Parallel()
 	admin := reapertest.OpenQueue(t)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"reflect"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -158,29 +157,14 @@ const (
 	maxLockTimeout = math.MaxInt32
 )
 
-// lockTimeoutMillis is a wait as the value of PostgreSQL's lock_timeout. It is never
-// 0, which would be no timeout at all.
-func lockTimeoutMillis(timeout time.Duration) string {
-	return strconv.FormatInt(upToMillis(timeout), 10)
-}
-
 func checkLockTimeout(timeout time.Duration) error {
 	switch {
 	case timeout < 0:
 		return fmt.Errorf("%w: LockTimeout %v", ErrNegative, timeout)
-	case upToMillis(timeout) > maxLockTimeout:
+	case timeout > maxLockTimeout*time.Millisecond:
 		return fmt.Errorf("%w: %v", ErrLockTimeout, timeout)
 	}
 	return nil
-}
-
-// upToMillis rounds up to whole milliseconds.
-func upToMillis(d time.Duration) int64 {
-	millis := d.Milliseconds()
-	if d%time.Millisecond > 0 {
-		millis++
-	}
-	return millis
 }
 
 // checkPart reports the faults of a part of Config, which may have a Validate that

@@ -84,13 +84,13 @@ func TestNegativeSettingsAreErrors(t *testing.T) {
 
 	_, err := reaper.New(pool, reaper.Config{Grace: -1, MaxStale: -1})
 	require.ErrorIs(t, err, reaper.ErrNegative)
-	require.Len(t, flatten(err), 2)
+	require.Len(t, reapertest.Flatten(err), 2)
 
 	r := reapertest.New(t, pool, reaper.Config{})
 	err = r.Run(t.Context(), " ", reaper.RunConfig{Batch: -1, Interval: -1, MinInterval: -1, Settle: -1})
 	require.ErrorIs(t, err, reaper.ErrNegative)
 	require.ErrorIs(t, err, reaper.ErrActor)
-	require.Len(t, flatten(err), 5)
+	require.Len(t, reapertest.Flatten(err), 5)
 	require.ErrorIs(t, r.Run(t.Context(), reapertest.Actor, reaper.RunConfig{Interval: time.Second, MinInterval: time.Minute}),
 		reaper.ErrIntervals)
 	require.ErrorIs(t, reapertest.New(t, reapertest.Begin(t, pool), reaper.Config{}).Run(t.Context(), reapertest.Actor, reaper.RunConfig{}),

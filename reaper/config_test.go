@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -52,7 +54,7 @@ func TestNewRefusesWhatWouldMeanTheOpposite(t *testing.T) {
 			require.ErrorIs(t, err, test.want)
 			require.Equal(t, test.want == nil, r != nil)
 			if err != nil {
-				require.Len(t, flatten(err), 1)
+				require.Len(t, reapertest.Flatten(err), 1)
 			}
 		})
 	}
@@ -122,7 +124,7 @@ func TestNewReportsPartsThatCannotBeUsed(t *testing.T) {
 			t.Parallel()
 			r, err := reaper.New(pool, test.cfg)
 			require.Nil(t, r)
-			faults := flatten(err)
+			faults := reapertest.Flatten(err)
 			require.Len(t, faults, len(test.faults))
 			for i, want := range test.faults {
 				require.Error(t, faults[i])

@@ -53,19 +53,7 @@ func TestNewReportsEveryFaultAtOnce(t *testing.T) {
 	require.ErrorIs(t, err, reaper.ErrNilDB)
 	require.ErrorIs(t, err, pgtext.ErrName)
 	require.ErrorIs(t, err, reaper.ErrNegative)
-	require.Len(t, flatten(err), 11)
-}
-
-func flatten(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var all []error
-	for _, err := range joined.Unwrap() {
-		all = append(all, flatten(err)...)
-	}
-	return all
+	require.Len(t, reapertest.Flatten(err), 11)
 }
 
 // A function that was never set must be met at the start, not by the first job.
@@ -76,7 +64,7 @@ func TestNewRefusesNilFunctions(t *testing.T) {
 		Gates: gates.SourceFunc(nil), DeadLetter: deadletter.MoverFunc(nil), Backoff: backoff.PolicyFunc(nil),
 	})
 
-	require.Len(t, flatten(err), 3)
+	require.Len(t, reapertest.Flatten(err), 3)
 }
 
 // A retry state that is the leased one would leave every reset job leased with no
@@ -91,7 +79,7 @@ func TestNewRefusesOneNameForTwoThings(t *testing.T) {
 	}})
 
 	require.ErrorIs(t, err, reaper.ErrAmbiguous)
-	require.Len(t, flatten(err), 3)
+	require.Len(t, reapertest.Flatten(err), 3)
 	_, err = reaper.New(pool, reaper.Config{Queue: reaper.Table{
 		Columns: reaper.Columns{LastError: reaper.None, JobKind: reaper.None},
 	}})

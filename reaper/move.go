@@ -60,7 +60,7 @@ func (a *attempt) callMover(ctx context.Context, jobs []*claimedJob) error {
 func (a *attempt) letterBatch(jobs []*claimedJob) deadletter.Batch {
 	batch := deadletter.Batch{
 		Actor: a.req.actor, FinalError: FinalErrorReaped,
-		Jobs: make([]deadletter.Job, len(jobs)), Queue: a.r.cfg.Queue.DeadLetterQueue(),
+		Jobs: make([]deadletter.Job, len(jobs)), Queue: a.r.deadLetterQueue,
 	}
 	for i, job := range jobs {
 		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: job.bumped}

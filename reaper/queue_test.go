@@ -85,13 +85,13 @@ func TestEveryFaultOfAMappingIsReportedAtOnce(t *testing.T) {
 	_, err := reaper.New(pool, reaper.Config{Queue: table})
 	require.ErrorIs(t, err, pgtext.ErrName)
 	require.ErrorIs(t, err, reaper.ErrAmbiguous)
-	require.Len(t, flatten(err), 3)
+	require.Len(t, reapertest.Flatten(err), 3)
 
 	store := deadletter.Store{Queue: table.DeadLetterQueue()}
 	_, err = deadletter.Redrive(t.Context(), pool, store, "operator", deadletter.Filter{}, 10)
 	require.ErrorIs(t, err, pgtext.ErrName)
 	require.ErrorIs(t, err, deadletter.ErrQueue)
-	require.Len(t, flatten(err), 5) // ErrQueue with each name, and a name that stands for two things
+	require.Len(t, reapertest.Flatten(err), 5) // ErrQueue with each name, and a name that stands for two things
 }
 
 // A mover of the user's sees every name that it may need to settle rows itself.

@@ -22,6 +22,8 @@ type Reaper struct {
 	scope  any // the statements' $1
 	queue  quotedQueue
 
+	deadLetterQueue deadletter.Queue // what a mover is told
+
 	// What Config has of the library's own parts, whose statements travel with the
 	// reaper's.
 	source   gates.Pipeliner      // nil: another source
@@ -61,9 +63,10 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	}
 	return &Reaper{
 		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter, queue: queue,
-		source: builtinSource(cfg.Gates), letters: letters, function: function,
-		lockTimeout:      lockTimeoutMillis(cfg.LockTimeout),
-		shortLockTimeout: lockTimeoutMillis(shortLockTimeout(cfg.LockTimeout)),
+		deadLetterQueue: cfg.Queue.DeadLetterQueue(),
+		source:          builtinSource(cfg.Gates), letters: letters, function: function,
+		lockTimeout:      pgtx.LockTimeoutMillis(cfg.LockTimeout),
+		shortLockTimeout: pgtx.LockTimeoutMillis(shortLockTimeout(cfg.LockTimeout)),
 	}, nil
 }
 

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"testing"
-	"time"
 
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -94,7 +92,7 @@ func TestAConnectionThatHasPreparedNothingWaitsForLockTimeoutAtMost(t *testing.T
 				migration := reapertest.Begin(t, admin)
 				reapertest.Exec(t, migration, `lock table job_queue in access exclusive mode`)
 
-				requireLockTimeout(t, func(ctx context.Context) error { return do(ctx, r, plan) })
+				reapertest.RequireLockTimeout(t, "", func(ctx context.Context) error { return do(ctx, r, plan) })
 
 				require.NoError(t, migration.Rollback(t.Context()))
 				require.NoError(t, do(t.Context(), r, plan))
@@ -116,20 +114,8 @@ func TestASecondReaperOnAPoolWaitsForLockTimeoutAtMost(t *testing.T) {
 	migration := reapertest.Begin(t, admin)
 	reapertest.Exec(t, migration, `lock table other_queue in access exclusive mode`)
 
-	requireLockTimeout(t, func(ctx context.Context) error {
+	reapertest.RequireLockTimeout(t, "", func(ctx context.Context) error {
 		_, err := second.Apply(ctx, reapertest.Actor, 10)
 		return err
 	})
-}
-
-// requireLockTimeout requires that a call gives up for a lock, long before its context
-// ends.
-func requireLockTimeout(t *testing.T, call func(context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	err := call(ctx)
-	var pgErr *pgconn.PgError
-	require.ErrorAs(t, err, &pgErr)
-	require.Equal(t, "55P03", pgErr.Code)
 }

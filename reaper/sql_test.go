@@ -22,7 +22,7 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// How many jobs the plan tests have beside the stale ones, how many of those, and
+// How many jobs the plan tests have that are not stale, how many that are, and
 // how many of them an apply takes.
 const (
 	planJobs  = 100_000

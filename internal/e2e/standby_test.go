@@ -58,7 +58,7 @@ func dryRunJobs(t *testing.T, r *reaper.Reaper) []reaper.Job {
 	return result.Jobs
 }
 
-// A loop beside each replica of the database waits for the day on which its own
+// A loop that runs on each replica of the database waits for the day on which its own
 // becomes the primary. Until then it must neither fill the log nor ask without a
 // pause, and from then on it must work without being started again.
 func TestRunWaitsOnAStandbyUntilItIsPromoted(t *testing.T) {

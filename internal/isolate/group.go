@@ -67,17 +67,22 @@ func (w *Writer[T]) undo(ctx context.Context, cause error) bool {
 	return err == nil
 }
 
-// probe reports whether the tables can be written to. Then their locks are kept until
-// the end of the transaction, so that nobody else can take one that is in the way.
-func (w *Writer[T]) probe(ctx context.Context) (free bool, err error) {
-	_, cause := w.Tx.Exec(ctx, w.LockProbe+"; "+sqlRelease+"; "+sqlSavepoint, pgx.QueryExecModeSimpleProtocol)
-	if cause == nil {
-		return true, nil
+// probeLocks finds out whether locks of rows alone are in the way, after an item has
+// waited for one in vain. Then the tables' locks are kept until the end of the
+// transaction, so that nobody else can take one that is in the way.
+func (w *Writer[T]) probeLocks(ctx context.Context, cause error) error {
+	if pgtx.Code(cause) != pgtx.CodeLockNotAvailable || w.LockProbe == "" {
+		return nil
 	}
-	if ctx.Err() != nil || !w.undo(ctx, cause) {
-		return false, cause
+	_, err := w.Tx.Exec(ctx, w.LockProbe+"; "+sqlRelease+"; "+sqlSavepoint, pgx.QueryExecModeSimpleProtocol)
+	if err != nil && (ctx.Err() != nil || !w.undo(ctx, err)) {
+		return err
 	}
-	return pgtx.Code(cause) != pgtx.CodeLockNotAvailable, nil
+	w.rowLocks = pgtx.Code(err) != pgtx.CodeLockNotAvailable
+	if w.rowLocks && w.ShortLockTimeout != "" { // most rows are locked, and each is waited for twice
+		w.ShortLockTimeout = sqlLeastLockTimeout
+	}
+	return nil
 }
 
 // send writes a group in one exchange, and does what the group needs after it.

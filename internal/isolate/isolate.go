@@ -154,7 +154,7 @@ func (w *Writer[T]) reject(items []T, rejected *RejectedError[T]) []T {
 
 // sample tries some of the items alone, to find out whether items are to blame at
 // all. It goes on with the others when one can be written.
-func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) (err error) {
+func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) error {
 	for _, i := range rand.Perm(len(items))[:min(sampleSize, len(items))] {
 		alone, err := w.try(ctx, items[i:i+1])
 		if err != nil {
@@ -165,15 +165,10 @@ func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) (err err
 			return err
 		}
 	}
-	if pgtx.Code(cause) == pgtx.CodeLockNotAvailable && w.LockProbe != "" {
-		if w.rowLocks, err = w.probe(ctx); err != nil {
-			return err
-		}
+	if err := w.probeLocks(ctx, cause); err != nil {
+		return err
 	}
 	if w.rowLocks {
-		if w.ShortLockTimeout != "" { // most rows are locked, and each is waited for twice
-			w.ShortLockTimeout = sqlLeastLockTimeout
-		}
 		_, err := w.write(ctx, items) // the table may have been locked until now
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,6 +41,17 @@ func Begin(ctx context.Context, db DB, options pgx.TxOptions) (pgx.Tx, error) {
 		return db.BeginTx(ctx, options)
 	}
 	return db.Begin(ctx)
+}
+
+// LockTimeoutMillis is a wait as the value of PostgreSQL's lock_timeout: whole
+// milliseconds, rounded up, and no more than it takes. It is never 0, which would be no
+// bound at all.
+func LockTimeoutMillis(timeout time.Duration) string {
+	millis := timeout.Milliseconds()
+	if timeout%time.Millisecond > 0 {
+		millis++
+	}
+	return strconv.FormatInt(min(max(millis, 1), math.MaxInt32), 10)
 }
 
 // Rollback ends a transaction that was not committed, also when ctx has ended.

@@ -1,0 +1,26 @@
+package reapertest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+)
+
+// Main runs a package's tests and ends its server. A goroutine that outlives a Run, or a
+// connection that outlives its pool, is lost to a service for as long as that lives.
+func Main(m *testing.M) {
+	code := m.Run()
+	if err := pgtest.Shutdown(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
