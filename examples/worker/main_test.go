@@ -36,16 +36,16 @@ func TestSIGTERMEndsTheServiceInOrder(t *testing.T) {
 		grace string
 		state string
 	}{
-		"the job ends in its grace": {time.Second, "1m", "succeeded 0"},
+		"the job ends in its grace": {4 * time.Second, "1m", "succeeded 0"},
 		"the job is given back":     {time.Hour, "1ns", "ready 0"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := fixture.Queue(t)
-			p := startProgram(t, pool, "worker", "--grace", test.grace)
+			p := startProgram(t, pool, "worker", "--grace", test.grace, "--lease", "3s")
 			enqueue(t, pool, test.takes)
-			fixture.Eventually(t, pool, running)
+			awaitHeartbeat(t, pool)
 
 			require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 			<-p.ended
@@ -55,6 +55,15 @@ func TestSIGTERMEndsTheServiceInOrder(t *testing.T) {
 				`select concat_ws(' ', state, attempts, lease_owner) from job_queue`))
 		})
 	}
+}
+
+// awaitHeartbeat returns when the one job's handler runs: its lease was renewed. A
+// lease alone says less, as a claim is committed before the worker has the answer.
+func awaitHeartbeat(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	fixture.Eventually(t, pool, running)
+	claimed := fixture.One[time.Time](t, pool, `select lease_until from job_queue`)
+	fixture.Eventually(t, pool, `select lease_until > $1 from job_queue`, claimed)
 }
 
 // The worker is killed, and the reaper of another one gives its job back.
