@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // Apply reaps the oldest stale leases, at most limit, in one transaction: a job
@@ -67,22 +68,10 @@ type request struct {
 	after  cursor // where it begins
 	plan   []Job  // nil: the oldest stale leases
 
-	exclude string // the parameter of sqlNotRejected; "": none
+	exclude string // the parameter of the claim; "": none
 
 	timeout time.Duration // 0: as long as it takes
 }
-
-// mode is how an attempt settles its jobs.
-type mode int
-
-const (
-	modeFast    mode = iota // all at once
-	modeIsolate             // in groups, so that the rejected jobs stand alone
-	// modeIsolateConstraints also checks deferred constraints for each group. It is a
-	// mode of its own because OnApply may write what a deferred constraint asks
-	// for: with a hook they are checked early only after they failed the commit.
-	modeIsolateConstraints
-)
 
 // apply reaps one batch. It returns the cursor after it when the batch was full.
 func (r *Reaper) apply(ctx context.Context, req request) (*ApplyResult, *cursor, error) {
@@ -132,7 +121,7 @@ type attempt struct {
 
 	tx      *pgtx.Tx
 	planner plannerSettings
-	tables  tables
+	tables  stmt.Tables
 	baseSec int64     // the backoff base
 	now     time.Time // the transaction's start, by the database's clock
 	jobs    []*claimedJob

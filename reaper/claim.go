@@ -10,6 +10,7 @@ import (
 	"github.com/lease-governance/leasereaper/backoff"
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // begin begins the transaction, reads the gates, and claims the first batch, all in
@@ -51,7 +52,7 @@ func (a *attempt) firstBatch() *pgx.Batch {
 }
 
 // looksFirst reports whether there is something to read before the claim.
-func (a *attempt) looksFirst(known *tables) bool {
+func (a *attempt) looksFirst(known *stmt.Tables) bool {
 	return known == nil || a.lookFirst || a.r.source == nil || a.limitsStale() || a.r.refused.Load()
 }
 
@@ -59,11 +60,11 @@ func (a *attempt) looksFirst(known *tables) bool {
 // what may refuse the apply: so a gate that stays closed costs no lock, and one that
 // is closed is told before an error of the claim. A source of the caller's own is
 // read here. It also finds out what is known of the tables, if that is not known yet.
-func (a *attempt) look(ctx context.Context, known *tables) (reason string, err error) {
+func (a *attempt) look(ctx context.Context, known *stmt.Tables) (reason string, err error) {
 	batch := a.firstBatch()
 	if known == nil {
-		known = &tables{}
-		a.r.queueTables(batch, known)
+		known = &stmt.Tables{}
+		known.Queue(batch, a.r.cfg.Queue.Name, a.r.letters)
 	}
 	evaluate := a.queueGates(batch, false)
 	overfull := a.queueOverfull(batch)
@@ -127,7 +128,7 @@ func (a *attempt) limitsStale() bool { return a.r.cfg.MaxStale > 0 && a.req.plan
 func (a *attempt) queueOverfull(batch *pgx.Batch) *bool {
 	overfull := new(bool)
 	if a.limitsStale() {
-		batch.Queue(a.r.sql.overfull, a.r.scope, int64(a.r.cfg.MaxStale)).QueryRow(func(row pgx.Row) error {
+		batch.Queue(a.r.sql.ExceedsMaxStale, a.r.scope, int64(a.r.cfg.MaxStale)).QueryRow(func(row pgx.Row) error {
 			return row.Scan(overfull)
 		})
 	}
@@ -157,9 +158,9 @@ func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 		a.queuePlan(batch, scan, &jobs)
 	} else {
 		a.queueSettings(batch)
-		sql, args := a.rows().claim, []any{a.r.scope, int64(a.req.limit), a.req.after.leaseUntil, a.req.after.id}
+		sql, args := a.rows().Claim, []any{a.r.scope, int64(a.req.limit), a.req.after.leaseUntil, a.req.after.id}
 		if a.req.exclude != "" {
-			sql, args = a.rows().claimOthers, append(args, a.req.exclude)
+			sql, args = a.rows().ClaimNotRejected, append(args, a.req.exclude)
 		}
 		batch.Queue(sql, args...).Query(scan)
 	}
@@ -175,11 +176,11 @@ func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 
 // rows are the statements that find rows by their addresses, where that is safe. On
 // the isolating way they are found by their keys: a trigger may have moved a row.
-func (a *attempt) rows() *rowStatements {
-	if a.tables.plain && a.mode == modeFast {
-		return &a.r.sql.byAddress
+func (a *attempt) rows() *stmt.Rows {
+	if a.tables.Plain && a.mode == modeFast {
+		return &a.r.sql.ByAddress
 	}
-	return &a.r.sql.byKey
+	return &a.r.sql.ByKey
 }
 
 // assignDelays asks the backoff policy for the delay of each job that is reset.
@@ -192,50 +193,6 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 		}
 		return nil
 	})
-}
-
-// scanClaim reads the rows of a claim. It scans them itself, since nothing runs more
-// often: texts are the same bytes in either format, and kinds and owners repeat.
-// Jobs are allocated some at a time, and not copied again.
-func scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
-	defer rows.Close()
-	if err := checkLeaseType(rows); err != nil {
-		return nil, err
-	}
-	var leaseUntil pgtype.Timestamptz
-	var atEdge pgtype.Bool
-	var job claimedJob
-	columns := []any{nil, &job.address, nil, nil, &leaseUntil, &job.attempts, &atEdge, &job.exhausted}
-	repeated := map[string]string{}
-	var block []claimedJob
-	for rows.Next() {
-		if err := rows.Scan(columns...); err != nil {
-			return nil, err
-		}
-		texts := rows.RawValues()
-		job.id, job.kind, job.owner = string(texts[0]), intern(repeated, texts[2]), intern(repeated, texts[3])
-		job.leaseUntil = fromServer(leaseUntil).UnixMicro()
-		job.bumped = job.attempts
-		if !atEdge.Bool {
-			job.bumped++
-		}
-		if len(block) == cap(block) {
-			block = make([]claimedJob, 0, min(len(jobs)+1, 100))
-		}
-		block = append(block, job)
-		jobs = append(jobs, &block[len(block)-1])
-	}
-	return jobs, rows.Err()
-}
-
-// intern returns one string for each text, which is empty for NULL.
-func intern(known map[string]string, text []byte) string {
-	s, ok := known[string(text)]
-	if !ok {
-		s = string(text)
-		known[s] = s
-	}
-	return s
 }
 
 // checkLeaseType reports a lease's end without a time zone, which would be taken

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +20,7 @@ import (
 	"github.com/lease-governance/leasereaper/backoff"
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // DB begins transactions: a pool, a connection, or a transaction of the
@@ -143,11 +148,53 @@ func (c Config) validate() error {
 		faults = append(faults, fmt.Errorf("%w: CountUpTo %d", ErrNegative, c.CountUpTo))
 	}
 	return errors.Join(append(faults,
-		c.scope().validate(c.Queue.Columns.JobKind == None),
+		validateScope(c.scope(), c.Queue.Columns.JobKind == None),
 		checkPart("Gates", c.Gates),
 		checkPart("DeadLetter", c.DeadLetter),
 		checkPart("Backoff", c.Backoff),
 	)...)
+}
+
+// scope is which leases are this reaper's.
+func (c Config) scope() stmt.Scope {
+	return stmt.Scope{Kinds: c.Kinds, Except: c.ExceptKinds, Grace: c.Grace, ByKind: c.KindGrace}
+}
+
+// validateScope reports every fault. kindless says that the queue has no kinds.
+func validateScope(s stmt.Scope, kindless bool) error {
+	var faults []error
+	if kindless && !s.Uniform() {
+		faults = append(faults, fmt.Errorf("%w: the queue has no column of kinds", ErrKind))
+	}
+	if s.Kinds != nil && len(s.Kinds) == 0 {
+		faults = append(faults, fmt.Errorf("%w: Kinds is empty and not nil", ErrKind))
+	}
+	for _, kind := range append(append([]string{}, s.Kinds...), s.Except...) {
+		faults = append(faults, checkKind(kind))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.ByKind)) {
+		faults = append(faults, checkKind(kind), checkGrace(fmt.Sprintf("KindGrace of %q", kind), s.ByKind[kind]))
+	}
+	return errors.Join(faults...)
+}
+
+// checkGrace reports a grace that is negative, or that is one and would be none.
+func checkGrace(name string, grace time.Duration) error {
+	switch {
+	case grace < 0:
+		return fmt.Errorf("%w: %s %v", ErrNegative, name, grace)
+	case grace > 0 && grace < time.Microsecond:
+		return fmt.Errorf("%w: %s %v", ErrGrace, name, grace)
+	}
+	return nil
+}
+
+// checkKind reports a kind that no job can have.
+func checkKind(kind string) error {
+	if strings.ContainsRune(kind, 0) || !utf8.ValidString(kind) {
+		return fmt.Errorf("%w: %q is not text", ErrKind, kind)
+	}
+	return nil
 }
 
 const (

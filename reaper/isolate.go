@@ -13,6 +13,18 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
+// mode is how an attempt settles its jobs.
+type mode int
+
+const (
+	modeFast    mode = iota // all at once
+	modeIsolate             // in groups, so that the rejected jobs stand alone
+	// modeIsolateConstraints also checks deferred constraints for each group. It is a
+	// mode of its own because OnApply may write what a deferred constraint asks
+	// for: with a hook they are checked early only after they failed the commit.
+	modeIsolateConstraints
+)
+
 // settleGroups resets and then moves jobs in groups, so that those which are
 // rejected stand alone. When no job can be moved at all, for a reason that may be no
 // job's, the resets stay, and each job that was to be moved fails.
@@ -21,14 +33,14 @@ func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob)
 		return err
 	}
 	resetter := a.groups(a.resetGroup)
-	resetter.LockProbe = a.r.sql.lockQueue
+	resetter.LockProbe = a.r.sql.LockQueue
 	if err := resetter.Write(ctx, resets); err != nil || resetter.Blocked != nil {
 		return cmp.Or(err, resetter.Blocked)
 	}
 	mover := a.groups(a.moveGroup)
 	mover.Again = unbump
 	if a.r.letters != nil {
-		mover.LockProbe = a.r.sql.lockQueue + ";" + a.r.sql.lockLetters
+		mover.LockProbe = a.r.sql.LockQueue + ";" + a.r.sql.LockLetters
 	}
 	mover.WritesLater = a.r.letters == nil && a.r.function == nil
 	mover.Blocks = func(err error) bool { return errors.Is(err, deadletter.ErrUnavailable) }
@@ -75,7 +87,7 @@ func (a *attempt) groups(
 // resetGroup queues the reset of a group.
 func (a *attempt) resetGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
 	written := newTally(jobs)
-	a.queueReset(batch, a.rows().reset, jobs, written.add)
+	a.queueReset(batch, a.rows().Reset, jobs, written.add)
 	return func(context.Context) error { return written.err() }
 }
 
@@ -84,13 +96,13 @@ func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	if a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
-	sql := a.rows().insert
-	if a.tables.jsonb {
-		sql = a.rows().insertJSONB
+	sql := a.rows().Insert
+	if a.tables.JSONB {
+		sql = a.rows().InsertJSONB
 	}
 	letters := a.queueLetters(batch, sql, jobs)
 	closed := newTally(jobs)
-	closed.queue(batch, a.rows().close, a.closeArgs(jobs))
+	closed.queue(batch, a.rows().Close, a.closeArgs(jobs))
 	return func(context.Context) error {
 		rejected := closed.rejected()
 		for _, job := range jobs {

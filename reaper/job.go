@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -47,6 +48,50 @@ type cursor struct {
 // cursor is the place of a job.
 func (job *claimedJob) cursor() *cursor {
 	return &cursor{toServer(time.UnixMicro(job.leaseUntil)), &job.id}
+}
+
+// scanClaim reads the rows of a claim. It scans them itself, since nothing runs more
+// often: texts are the same bytes in either format, and kinds and owners repeat.
+// Jobs are allocated some at a time, and not copied again.
+func scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
+	defer rows.Close()
+	if err := checkLeaseType(rows); err != nil {
+		return nil, err
+	}
+	var leaseUntil pgtype.Timestamptz
+	var atEdge pgtype.Bool
+	var job claimedJob
+	columns := []any{nil, &job.address, nil, nil, &leaseUntil, &job.attempts, &atEdge, &job.exhausted}
+	repeated := map[string]string{}
+	var block []claimedJob
+	for rows.Next() {
+		if err := rows.Scan(columns...); err != nil {
+			return nil, err
+		}
+		texts := rows.RawValues()
+		job.id, job.kind, job.owner = string(texts[0]), intern(repeated, texts[2]), intern(repeated, texts[3])
+		job.leaseUntil = fromServer(leaseUntil).UnixMicro()
+		job.bumped = job.attempts
+		if !atEdge.Bool {
+			job.bumped++
+		}
+		if len(block) == cap(block) {
+			block = make([]claimedJob, 0, min(len(jobs)+1, 100))
+		}
+		block = append(block, job)
+		jobs = append(jobs, &block[len(block)-1])
+	}
+	return jobs, rows.Err()
+}
+
+// intern returns one string for each text, which is empty for NULL.
+func intern(known map[string]string, text []byte) string {
+	s, ok := known[string(text)]
+	if !ok {
+		s = string(text)
+		known[s] = s
+	}
+	return s
 }
 
 // The jobs as arrays for parameters.

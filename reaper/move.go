@@ -15,7 +15,7 @@ import (
 // open.
 func (a *attempt) queueMoverMove(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
 	bump := newTally(jobs)
-	bump.queue(batch, a.rows().bump, []any{a.r.scope, ids(jobs), addresses(jobs), bumped(jobs)})
+	bump.queue(batch, a.rows().Bump, []any{a.r.scope, ids(jobs), addresses(jobs), bumped(jobs)})
 	if a.r.function == nil {
 		return func(ctx context.Context) error {
 			if err := bump.err(); err != nil {
@@ -80,7 +80,7 @@ func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]er
 	var id string
 	var asWritten bool
 	args := []any{a.r.scope, FinalErrorReaped, ids(jobs), bumped(jobs)}
-	batch.Queue(a.r.sql.closeMoved, args...).Query(func(rows pgx.Rows) error {
+	batch.Queue(a.r.sql.CloseMoved, args...).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&id, &asWritten}, func() error {
 			open[id]--
 			switch {
@@ -93,7 +93,7 @@ func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]er
 		})
 		return err
 	})
-	batch.Queue(a.r.sql.unclosed, a.r.scope, ids(jobs)).Query(func(rows pgx.Rows) error {
+	batch.Queue(a.r.sql.Unclosed, a.r.scope, ids(jobs)).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
 			unclosed[id] = errIgnored
 			return nil

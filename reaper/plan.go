@@ -69,10 +69,9 @@ func checkPlan(plan *DryRunResult) error {
 // others.
 func (a *attempt) queuePlan(batch *pgx.Batch, scan func(pgx.Rows) error, jobs *[]*claimedJob) {
 	args := planned(a.req.plan)
-	batch.Queue(a.rows().claimPlan, append([]any{a.r.scope}, args...)...).Query(scan)
-	batch.Queue(a.r.sql.drift, append([]any{a.r.scope, LastErrorReaped}, args...)...).Query(func(found pgx.Rows) error {
-		return a.scanDrift(found, *jobs)
-	})
+	batch.Queue(a.rows().ClaimPlan, append([]any{a.r.scope}, args...)...).Query(scan)
+	args = append([]any{a.r.scope, LastErrorReaped}, args...)
+	batch.Queue(a.r.sql.SkipReasons, args...).Query(func(found pgx.Rows) error { return a.scanSkipped(found, *jobs) })
 }
 
 // planned is a plan as arrays for parameters: job ids, lease ends, owners,
@@ -91,9 +90,9 @@ func planned(plan []Job) []any {
 	}
 }
 
-// scanDrift takes a place in the plan, counted from 1, and a reason for each of its
+// scanSkipped reads a place in the plan, counted from 1, and a reason for each of its
 // jobs, and keeps those of the jobs that were not claimed.
-func (a *attempt) scanDrift(rows pgx.Rows, jobs []*claimedJob) error {
+func (a *attempt) scanSkipped(rows pgx.Rows, jobs []*claimedJob) error {
 	claimed := make(map[string]bool, len(jobs))
 	for _, job := range jobs {
 		claimed[job.id] = true

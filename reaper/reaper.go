@@ -10,6 +10,7 @@ import (
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // Reaper finds stale leases and resets or moves their jobs. It is made by New, and
@@ -18,9 +19,8 @@ type Reaper struct {
 	db     DB
 	nested bool // db is a transaction of the caller's
 	cfg    Config
-	sql    statements
+	sql    *stmt.Statements
 	scope  any // the statements' $1
-	queue  quotedQueue
 
 	deadLetterQueue deadletter.Queue // what a mover is told
 
@@ -32,8 +32,8 @@ type Reaper struct {
 
 	lockTimeout, shortLockTimeout string // milliseconds
 
-	tables  atomic.Pointer[tables] // nil: not known yet
-	refused atomic.Bool            // the last apply was: the next one reads the gates before it claims
+	tables  atomic.Pointer[stmt.Tables] // nil: not known yet
+	refused atomic.Bool                 // the last apply was: the next one reads the gates before it claims
 }
 
 // shortLockTimeout is how long the isolating way waits for each further lock, once a
@@ -54,15 +54,15 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	}
 	cfg = cfg.withDefaults()
 	letters, function := builtinMover(cfg.DeadLetter)
-	sql, queue, err := cfg.Queue.render(cfg.scope(), letters)
-	faults = append(faults, err, cfg.validate())
-	parameter, err := cfg.scope().parameter()
+	sql, err := stmt.New(cfg.Queue.DeadLetterQueue(), cfg.scope(), letters)
+	faults = append(faults, cfg.Queue.checkDistinct(), err, cfg.validate())
+	parameter, err := cfg.scope().Parameter()
 	faults = append(faults, err)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	return &Reaper{
-		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter, queue: queue,
+		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter,
 		deadLetterQueue: cfg.Queue.DeadLetterQueue(),
 		source:          builtinSource(cfg.Gates), letters: letters, function: function,
 		lockTimeout:      pgtx.LockTimeoutMillis(cfg.LockTimeout),

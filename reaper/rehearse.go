@@ -9,6 +9,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // Codes of what a rehearsal reports.
@@ -16,33 +17,6 @@ const (
 	CodeRehearsalFailed = "rehearsal_failed" // a reset or a move of a real row was rejected
 	CodeRehearsalEmpty  = "rehearsal_empty"  // there was no row to rehearse with
 )
-
-// sqlRehearse makes one row stale, a leased one if there is one that nobody has
-// locked, and returns it as a claim does. Served by job_queue_lease_until_idx and the
-// queue's key.
-//
-//	$1 scope
-const sqlRehearse = `-- reaper.rehearse
-update {queue} q
-set {state} = {leased},
-  {lease_until} = now() - {most_grace} - interval '1 second'
-where q.{job_id} = coalesce(
-    (
-      select q.{job_id}
-      from {queue} q
-      where q.{state} = {leased} and ` + condHasKey + `{only}
-      limit 1
-      for update of q skip locked
-    ),
-    (
-      select q.{job_id}
-      from {queue} q
-      where ` + condHasKey + `{only}
-      limit 1
-      for update of q skip locked
-    )
-  )
-returning ` + claimColumns
 
 // sqlTriggers reads the names of a table's triggers.
 //
@@ -77,7 +51,7 @@ func (r *Reaper) Rehearse(ctx context.Context) (*Report, error) {
 	h := &rehearsal{r: r, tx: tx, report: &Report{Problems: []Problem{}}}
 	tx.Setting(r.queueLockTimeout)
 	batch := tx.Batch()
-	r.queueTables(batch, &h.tables)
+	h.tables.Queue(batch, r.cfg.Queue.Name, r.letters)
 	if err := tx.Send(ctx, batch); err != nil {
 		return nil, fmt.Errorf("reaper: rehearse: %w", wrapReadOnly(err))
 	}
@@ -93,7 +67,7 @@ func (r *Reaper) Rehearse(ctx context.Context) (*Report, error) {
 type rehearsal struct {
 	r      *Reaper
 	tx     *pgtx.Tx
-	tables tables
+	tables stmt.Tables
 	report *Report
 }
 
@@ -142,7 +116,7 @@ func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, err
 		return jobs[0], nil
 	case len(h.report.Problems) == 0:
 		h.report.Problems = append(h.report.Problems, Problem{
-			Code: CodeRehearsalEmpty, Severity: SeverityWarning, Object: h.r.queue.Table,
+			Code: CodeRehearsalEmpty, Severity: SeverityWarning, Object: h.r.sql.Table,
 			Message: "The queue has no row to rehearse with, or somebody has locked all of them. " +
 				"Insert a job and rehearse again.",
 		})
@@ -151,7 +125,7 @@ func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, err
 }
 
 func (h *rehearsal) queryStale(ctx context.Context, a *attempt) ([]*claimedJob, error) {
-	rows, err := a.tx.Query(ctx, h.r.sql.rehearse, h.r.scope)
+	rows, err := a.tx.Query(ctx, h.r.sql.Rehearse, h.r.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +153,7 @@ func (h *rehearsal) add(ctx context.Context, what string, cause error) error {
 		message += " Triggers on the tables: " + triggers + "."
 	}
 	h.report.Problems = append(h.report.Problems, Problem{
-		Code: CodeRehearsalFailed, Severity: SeverityError, Object: h.r.queue.Table, Message: message,
+		Code: CodeRehearsalFailed, Severity: SeverityError, Object: h.r.sql.Table, Message: message,
 	})
 	return nil
 }

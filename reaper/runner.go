@@ -10,10 +10,14 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/internal/loop"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // applyTimeout is how long an apply of a loop may take.
 const applyTimeout = 5 * time.Minute
+
+// errTooLong is wrapped by the error of a loop's apply that reached applyTimeout.
+var errTooLong = errors.New("reaper: the apply took too long")
 
 var _ loop.Work = (*runner)(nil)
 
@@ -22,13 +26,13 @@ type runner struct {
 	reaper *Reaper
 	actor  string
 	onPass func(ctx context.Context, pass Pass) // may be nil
-	log    conditionLog
+	log    *loop.Log
 
 	applied  bool      // an apply has met the gates, so a closed one is known
 	cursor   time.Time // every lease that ended before it was seen; zero: none
 	polledAt time.Time // by the process's clock
 	polled   pollRow   // the last one
-	rejected rejectedJobs
+	rejected *loop.Rejected
 }
 
 func newRunner(r *Reaper, actor string, cfg RunConfig) *runner {
@@ -36,8 +40,8 @@ func newRunner(r *Reaper, actor string, cfg RunConfig) *runner {
 		reaper:   r,
 		actor:    actor,
 		onPass:   cfg.OnPass,
-		log:      conditionLog{logger: r.cfg.Logger},
-		rejected: rejectedJobs{firstWait: cfg.Interval},
+		log:      loop.NewLog(r.cfg.Logger),
+		rejected: loop.NewRejected(cfg.Interval),
 	}
 }
 
@@ -57,7 +61,7 @@ func (r *runner) Poll(ctx context.Context, all bool) (loop.Sight, error) {
 	}
 	r.cursor, r.polledAt, r.polled = from, began, row
 	if !row.stale && from.IsZero() {
-		r.rejected.clear()
+		r.rejected.Clear()
 	}
 	sight := row.sight(elapsed)
 	sight.Stale = sight.Stale || !r.applied
@@ -88,7 +92,7 @@ func (r *runner) Reap(ctx context.Context, batch int) (refused bool, err error) 
 	if !r.cursor.IsZero() { // a lease that ended at that very instant was not stale yet
 		req.after.leaseUntil = pgtype.Timestamptz{Time: r.cursor.Add(-time.Microsecond), Valid: true}
 	}
-	if req.exclude, err = r.rejected.excluded(r.cursor, r.polledAt); err != nil {
+	if req.exclude, err = r.rejected.Excluded(r.cursor, r.polledAt); err != nil {
 		return false, err
 	}
 	last, err := r.drain(ctx, req)
@@ -100,7 +104,7 @@ func (r *runner) Reap(ctx context.Context, batch int) (refused bool, err error) 
 		return true, nil
 	}
 	if r.cursor.IsZero() {
-		r.rejected.tried(r.polledAt)
+		r.rejected.Tried(r.polledAt)
 	}
 	r.cursor = r.polled.staleBefore
 	return false, nil
@@ -109,8 +113,8 @@ func (r *runner) Reap(ctx context.Context, batch int) (refused bool, err error) 
 // drain applies batch after batch, reports each, and returns the last result.
 func (r *runner) drain(ctx context.Context, req request) (*ApplyResult, error) {
 	var last Pass
-	var fresh rejections
-	var all allRejected
+	var fresh loop.Rejections
+	var all loop.AllRejected
 	began := time.Now()
 	_ = r.reaper.drain(ctx, req, func(result *ApplyResult, err error) {
 		last = Pass{Result: result, Err: err, Took: time.Since(began)}
@@ -118,18 +122,31 @@ func (r *runner) drain(ctx context.Context, req request) (*ApplyResult, error) {
 			last.Err = fmt.Errorf("%w: %w", errTooLong, err)
 		}
 		if result != nil {
-			fresh.add(r.rejected.add(result.Failures, r.polled.now, r.polledAt))
-			all.add(result)
+			r.keepFailures(result, &fresh, &all)
 		}
 		r.callOnPass(ctx, last)
 		began = time.Now()
 	})
-	r.log.pass(ctx, last, false)
-	r.log.rejections(ctx, fresh)
+	r.logPass(ctx, last, false)
+	r.log.Rejections(ctx, fresh)
 	if last.Err == nil {
-		return last.Result, all.err()
+		return last.Result, all.Err()
 	}
 	return nil, last.Err
+}
+
+// keepFailures remembers what an apply rejected.
+func (r *runner) keepFailures(result *ApplyResult, fresh *loop.Rejections, all *loop.AllRejected) {
+	if len(result.Actions) > 0 {
+		all.Settled()
+	}
+	for _, failure := range result.Failures {
+		rejection := loop.Rejection(failure)
+		all.Add(rejection)
+		if r.rejected.Add(failure.JobID, r.polled.now, r.polledAt) {
+			fresh.Add(rejection)
+		}
+	}
 }
 
 // TryWrite tries what a worker does when it renews.
@@ -137,7 +154,7 @@ func (r *runner) TryWrite(ctx context.Context) error {
 	began := time.Now()
 	err := r.reaper.tryWrite(ctx)
 	if faultOf(err) == loop.Other {
-		r.log.writable()
+		r.log.Writable()
 		return err
 	}
 	r.report(ctx, Pass{Err: err, Took: time.Since(began)}, false)
@@ -145,15 +162,30 @@ func (r *runner) TryWrite(ctx context.Context) error {
 }
 
 // Settling says in the log why nothing is reaped for a while.
-func (r *runner) Settling(ctx context.Context, wait time.Duration) { r.log.settling(ctx, wait) }
+func (r *runner) Settling(ctx context.Context, wait time.Duration) { r.log.Settling(ctx, wait) }
 
 // Fault tells what an error says of the database.
 func (*runner) Fault(err error) loop.Fault { return faultOf(err) }
 
 // report logs a pass and tells OnPass of it.
 func (r *runner) report(ctx context.Context, pass Pass, polled bool) {
-	r.log.pass(ctx, pass, polled)
+	r.logPass(ctx, pass, polled)
 	r.callOnPass(ctx, pass)
+}
+
+// logPass logs a pass, unless the loop is being ended, which is no condition.
+func (r *runner) logPass(ctx context.Context, pass Pass, polled bool) {
+	if ctx.Err() == nil || errors.Is(pass.Err, ErrOutcomeUnknown) {
+		r.log.Pass(ctx, outcomeOf(pass, polled))
+	}
+}
+
+// outcomeOf is what is logged of a pass.
+func outcomeOf(pass Pass, polled bool) loop.Outcome {
+	if pass.Err != nil {
+		return loop.Outcome{Err: pass.Err, Unreachable: isUnreachable(pass.Err), Polled: polled}
+	}
+	return loop.Outcome{Refusal: pass.Result.Reason, Polled: polled}
 }
 
 // callOnPass calls OnPass, if there is one.
@@ -166,8 +198,41 @@ func (r *runner) callOnPass(ctx context.Context, pass Pass) {
 		return nil
 	})
 	if err != nil {
-		r.log.logger.LogAttrs(ctx, slog.LevelError, "on_pass panicked", slog.Any("err", errors.Unwrap(err)))
+		r.reaper.cfg.Logger.LogAttrs(ctx, slog.LevelError, "on_pass panicked", slog.Any("err", errors.Unwrap(err)))
 	}
 }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// faultOf tells what an error says of the database. The gates of a source of the
+// caller's own may be in another one.
+func faultOf(err error) loop.Fault {
+	var source *sourceError
+	var blocked *blockedError
+	switch {
+	case errors.Is(err, errTooLong):
+		return loop.TimedOut
+	case isUnreachable(err):
+		return loop.Outage
+	case errors.As(err, &source):
+		return loop.Other
+	case errors.As(err, &blocked) && pgtx.Code(err) == pgtx.CodeLockNotAvailable:
+		return loop.Other // the dead letters' table is locked
+	}
+	return loop.FaultOf(err)
+}
+
+// isUnreachable tells an error of the connection from one of the caller's code or the
+// server's.
+func isUnreachable(err error) bool {
+	var hook *hookError
+	var mover *moverError
+	var source *sourceError
+	if errors.As(err, &mover) { // its SQLSTATE may be another server's
+		return false
+	}
+	if pgtx.Code(err) == "" && (errors.As(err, &hook) || errors.As(err, &source) || errors.Is(err, errTooLong)) {
+		return false
+	}
+	return errors.Is(err, ErrOutcomeUnknown) || pgtx.IsUnreachable(err)
+}

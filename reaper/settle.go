@@ -49,10 +49,10 @@ func (a *attempt) mayGoOn() bool { return a.more != nil && a.req.claims > 1 }
 func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) error {
 	commit := a.commitsInBatch(moves)
 	batch := &pgx.Batch{}
-	if !commit || a.tables.code {
+	if !commit || a.tables.Code {
 		a.queuePlannerSettings(batch)
 	}
-	a.queueReset(batch, a.rows().resetChecked, resets, func(*claimedJob, bool) {})
+	a.queueReset(batch, a.rows().ResetChecked, resets, func(*claimedJob, bool) {})
 	finish := a.queueMove(batch, moves)
 	if !commit {
 		if err := a.tx.Send(ctx, batch); err != nil {
@@ -109,12 +109,12 @@ func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	if a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
-	sql := a.rows().insertChecked
-	if a.tables.jsonb {
-		sql = a.rows().insertJSONBChecked
+	sql := a.rows().InsertChecked
+	if a.tables.JSONB {
+		sql = a.rows().InsertJSONBChecked
 	}
 	letters := a.queueLetters(batch, sql, jobs)
-	batch.Queue(a.rows().closeChecked, a.closeArgs(jobs)...).Query(discard)
+	batch.Queue(a.rows().CloseChecked, a.closeArgs(jobs)...).Query(discard)
 	return func(context.Context) error {
 		for _, job := range jobs {
 			letters.give(job)
@@ -155,7 +155,7 @@ func (stored letters) give(job *claimedJob) bool {
 	return true
 }
 
-// closeArgs are the parameters of sqlClose.
+// closeArgs are the parameters of the close.
 func (a *attempt) closeArgs(jobs []*claimedJob) []any {
 	return []any{a.r.scope, FinalErrorReaped, ids(jobs), addresses(jobs), bumped(jobs)}
 }

@@ -107,7 +107,7 @@ func (r *Reaper) verifyTarget() verify.Target {
 		Queue:      r.cfg.Queue.Name,
 		Columns:    r.cfg.Queue.Columns,
 		States:     r.cfg.Queue.States,
-		Stale:      r.sql.stale,
+		Stale:      r.sql.Stale,
 		Scope:      r.scope,
 		LastError:  LastErrorReaped,
 		FinalError: FinalErrorReaped,

@@ -32,21 +32,6 @@ type Work interface {
 	Fault(err error) Fault
 }
 
-// Fault is what an error says of the database.
-type Fault int
-
-const (
-	// Other says nothing of it.
-	Other Fault = iota
-
-	// Outage says that workers may have been unable to renew their leases too.
-	Outage
-
-	// TimedOut says that it took too long. No worker waits longer than a poll
-	// does; an apply may have had too much to do.
-	TimedOut
-)
-
 // Sight is what a poll shows.
 type Sight struct {
 	Stale   bool           // there is something to reap

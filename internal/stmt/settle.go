@@ -1,6 +1,8 @@
-package reaper
+package stmt
 
-import "strings"
+import (
+	"strings"
+)
 
 // The statements that reset and move jobs. The claim holds the rows' locks; each
 // repeats the condition that it was decided on all the same. {match} finds q, a row

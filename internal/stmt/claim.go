@@ -1,4 +1,49 @@
-package reaper
+package stmt
+
+import (
+	"strings"
+)
+
+// sqlClaim locks and reads one batch of stale leases after a cursor, oldest first.
+// Rows that another reaper or a worker has locked are skipped, not waited for.
+// Served by job_queue_lease_until_idx, which finds the cursor too.
+//
+//	$1 scope
+//	$2 limit        bigint
+//	$3 lease_until  timestamptz of the cursor, NULL to begin at the oldest
+//	$4 job id       of the key's type; NULL: after every job of that lease_until
+const sqlClaim = `-- reaper.claim
+select ` + claimColumns + `
+from {queue} q
+where ` + condStale + `
+  and ` + condHasKey + `
+  and q.{lease_until} >= coalesce($3::timestamptz, '-infinity')
+  and ($3::timestamptz is null or q.{lease_until} > $3::timestamptz or q.{job_id} > $4)
+order by q.{lease_until}, q.{job_id}
+limit $2::bigint
+for update of q skip locked`
+
+// claimColumns are what scanClaim reads. {address} is the row's ctid, or NULL where
+// rows are found by their keys alone.
+const claimColumns = `q.{job_id}::text as id,
+  {address} as address,
+  {kind}::text as kind,
+  q.{lease_owner}::text as owner,
+  q.{lease_until} as lease_until,
+  coalesce(q.{attempts}, 0)::bigint as attempts,
+  ` + condAtEdge + ` as at_edge,
+  ` + condExhausted + ` as exhausted`
+
+// sqlNotRejected is a further condition of a claim: the job was not rejected, or
+// its lease ends later than it did then. The document is searched once a row, in
+// logarithmic time, so a claim that leaves out thousands goes on through its index.
+//
+//	$5 rejected  jsonb, by job id a time that the lease had ended before
+const sqlNotRejected = `
+  and q.{lease_until} >= coalesce(($5::jsonb ->> q.{job_id}::text)::timestamptz, '-infinity')`
+
+// sqlClaimNotRejected is sqlClaim with sqlNotRejected.
+var sqlClaimNotRejected = strings.Replace(sqlClaim, "\norder by", sqlNotRejected+"\norder by", 1)
 
 // asPlanned is true of a queue row that stands as a plan has it.
 const asPlanned = `q.{lease_until} = p.lease_until

@@ -1,4 +1,4 @@
-package reaper
+package stmt
 
 import (
 	"github.com/jackc/pgx/v5"
@@ -7,14 +7,14 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// tables is what decides how rows are found and letters are stored. It is read from
+// Tables is what decides how rows are found and letters are stored. It is read from
 // the catalog before the first claim, and again after an error, since the tables may
 // have been altered. Nothing depends on it but speed, and that rows which share an id
 // are told apart.
-type tables struct {
-	plain bool // the queue is a plain table, so that a row's address finds it
-	jsonb bool // the letters' column job is a jsonb
-	code  bool // a write may run code of the caller's: one of them has a trigger, or is no plain table
+type Tables struct {
+	Plain bool // the queue is a plain table, so that a row's address finds it
+	JSONB bool // the letters' column job is a jsonb
+	Code  bool // a write may run code of the caller's: one of them has a trigger, or is no plain table
 }
 
 // sqlIsPlain reads whether a table is a plain one, and whether a write to it may run
@@ -36,21 +36,22 @@ where c.relname = $2::text
 const sqlIsJSONB = `-- reaper.is_jsonb
 ` + letter.SQLIsJSONB
 
-// queueTables queues the questions.
-func (r *Reaper) queueTables(batch *pgx.Batch, known *tables) {
-	queue := func(table pgx.Identifier, plain *bool) {
+// Queue queues the reading of what is known of a queue and of the table of its dead
+// letters, which is nil for another mover.
+func (known *Tables) Queue(batch *pgx.Batch, queue, letters pgx.Identifier) {
+	read := func(table pgx.Identifier, plain *bool) {
 		batch.Queue(sqlIsPlain, pgtext.Parts(table)...).QueryRow(func(row pgx.Row) error {
 			var code bool
 			err := row.Scan(plain, &code)
-			known.code = known.code || code
+			known.Code = known.Code || code
 			return err
 		})
 	}
-	queue(r.cfg.Queue.Name, &known.plain)
-	if r.letters != nil {
-		queue(r.letters, new(bool))
-		batch.Queue(sqlIsJSONB, pgtext.Parts(r.letters)...).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&known.jsonb)
+	read(queue, &known.Plain)
+	if letters != nil {
+		read(letters, new(bool))
+		batch.Queue(sqlIsJSONB, pgtext.Parts(letters)...).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&known.JSONB)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package reaper
+package loop
 
 import (
 	"fmt"
@@ -10,12 +10,14 @@ import (
 
 var rejectedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func failuresOf(ids ...string) []Failure {
-	failures := make([]Failure, len(ids))
-	for i, id := range ids {
-		failures[i].JobID = id
+// add adds jobs, and returns those that are new.
+func (r *Rejected) add(seenAt, now time.Time, ids ...string) (fresh []string) {
+	for _, id := range ids {
+		if r.Add(id, seenAt, now) {
+			fresh = append(fresh, id)
+		}
 	}
-	return failures
+	return fresh
 }
 
 // A job that is rejected each time would cost its transactions every half minute
@@ -23,16 +25,16 @@ func failuresOf(ids ...string) []Failure {
 func TestTheWaitOfARejectedJobDoublesUpToTenMinutes(t *testing.T) {
 	t.Parallel()
 
-	r, now := rejectedJobs{firstWait: time.Minute}, rejectedAt
+	r, now := NewRejected(time.Minute), rejectedAt
 	for _, minutes := range []int{1, 2, 4, 8, 10, 10} {
 		wait := time.Duration(minutes) * time.Minute
-		r.add(failuresOf("a"), rejectedAt, now)
+		r.add(rejectedAt, now, "a")
 		over := now.Add(wait)
 
-		excluded, err := r.excluded(time.Time{}, over.Add(-wait/10-1))
+		excluded, err := r.Excluded(time.Time{}, over.Add(-wait/10-1))
 		require.NoError(t, err)
 		require.JSONEq(t, `{"a":"2026-01-02T03:04:05Z"}`, excluded)
-		excluded, err = r.excluded(time.Time{}, over)
+		excluded, err = r.Excluded(time.Time{}, over)
 		require.NoError(t, err)
 		require.Empty(t, excluded)
 		now = over
@@ -43,10 +45,10 @@ func TestTheWaitOfARejectedJobDoublesUpToTenMinutes(t *testing.T) {
 func TestTheFirstWaitIsBoundedToo(t *testing.T) {
 	t.Parallel()
 
-	r := rejectedJobs{firstWait: time.Hour}
-	r.add(failuresOf("a"), rejectedAt, rejectedAt)
+	r := NewRejected(time.Hour)
+	r.add(rejectedAt, rejectedAt, "a")
 
-	excluded, err := r.excluded(time.Time{}, rejectedAt.Add(10*time.Minute))
+	excluded, err := r.Excluded(time.Time{}, rejectedAt.Add(10*time.Minute))
 	require.NoError(t, err)
 	require.Empty(t, excluded)
 }
@@ -56,25 +58,25 @@ func TestTheFirstWaitIsBoundedToo(t *testing.T) {
 func TestAJobThatWentThroughIsForgotten(t *testing.T) {
 	t.Parallel()
 
-	r := rejectedJobs{firstWait: time.Minute}
-	require.Len(t, r.add(failuresOf("a", "b"), rejectedAt, rejectedAt), 2)
+	r := NewRejected(time.Minute)
+	require.Len(t, r.add(rejectedAt, rejectedAt, "a", "b"), 2)
 	over := rejectedAt.Add(time.Minute)
-	require.Empty(t, r.add(failuresOf("a"), rejectedAt, over)) // it is known
+	require.Empty(t, r.add(rejectedAt, over, "a")) // it is known
 
-	r.tried(over)
+	r.Tried(over)
 
-	require.Equal(t, failuresOf("b"), r.add(failuresOf("a", "b"), rejectedAt, over))
+	require.Equal(t, []string{"b"}, r.add(rejectedAt, over, "a", "b"))
 }
 
 // A claim that begins behind a job does not meet it, and need not be told of it.
 func TestAClaimIsToldOfThoseAlone(t *testing.T) {
 	t.Parallel()
 
-	r := rejectedJobs{firstWait: time.Minute}
-	r.add(failuresOf("before"), rejectedAt, rejectedAt)
-	r.add(failuresOf("behind"), rejectedAt.Add(1), rejectedAt)
+	r := NewRejected(time.Minute)
+	r.add(rejectedAt, rejectedAt, "before")
+	r.add(rejectedAt.Add(1), rejectedAt, "behind")
 
-	excluded, err := r.excluded(rejectedAt, rejectedAt)
+	excluded, err := r.Excluded(rejectedAt, rejectedAt)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"behind":"2026-01-02T03:04:05.000000001Z"}`, excluded)
 }
@@ -84,12 +86,12 @@ func TestAClaimIsToldOfThoseAlone(t *testing.T) {
 func TestRejectedJobsAreRememberedUpToABound(t *testing.T) {
 	t.Parallel()
 
-	r := rejectedJobs{firstWait: time.Minute}
+	r := NewRejected(time.Minute)
 	for i := range 3 * mostRejected {
-		r.add(failuresOf(fmt.Sprint(i)), rejectedAt, rejectedAt)
+		r.add(rejectedAt, rejectedAt, fmt.Sprint(i))
 	}
 
 	require.Len(t, r.jobs, mostRejected)
-	r.tried(rejectedAt.Add(time.Minute))
+	r.Tried(rejectedAt.Add(time.Minute))
 	require.Empty(t, r.jobs)
 }

@@ -1,4 +1,4 @@
-package reaper_test
+package stmt_test
 
 import (
 	"encoding/json"

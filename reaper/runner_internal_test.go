@@ -17,6 +17,16 @@ func serverError(sqlState string) error {
 	return &pgconn.PgError{Code: sqlState, SeverityUnlocalized: "ERROR"}
 }
 
+// drained is what a loop makes of the results of a drain.
+func drained(results ...*ApplyResult) error {
+	r := newRunner(&Reaper{}, "", RunConfig{})
+	var all loop.AllRejected
+	for _, result := range results {
+		r.keepFailures(result, new(loop.Rejections), &all)
+	}
+	return all.Err()
+}
+
 // What is taken for an outage delays every reap by Settle; what is not may kill a
 // job that runs.
 func TestWhatAnErrorSaysOfTheDatabase(t *testing.T) {
@@ -46,7 +56,7 @@ func TestWhatAnErrorSaysOfTheDatabase(t *testing.T) {
 		"settings in a full database":     {&sourceError{serverError("53100")}, loop.Other},
 		"a lock on the dead letters":      {&blockedError{serverError("55P03")}, loop.Other},
 		"dead letters on a full disk":     {&blockedError{serverError("53100")}, loop.Outage},
-		"every job rejected, no memory":   {&allRejectedError{Failure{SQLState: "53200"}}, loop.Outage},
+		"every job rejected, no memory":   {drained(&ApplyResult{Failures: []Failure{{SQLState: "53200"}}}), loop.Outage},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,11 +85,7 @@ func TestAllThatIsRejectedMayBeAnOutage(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var all allRejected
-			for _, result := range test.results {
-				all.add(result)
-			}
-			require.Equal(t, test.want, faultOf(all.err()))
+			require.Equal(t, test.want, faultOf(drained(test.results...)))
 		})
 	}
 }
@@ -88,13 +94,13 @@ func TestAllThatIsRejectedMayBeAnOutage(t *testing.T) {
 func TestConditionsAreToldApart(t *testing.T) {
 	t.Parallel()
 
-	failed := func(err error) string { return conditionOf(Pass{Err: fmt.Errorf("pass 7: %w", err)}) }
+	failed := func(err error) string { return outcomeOf(Pass{Err: fmt.Errorf("pass 7: %w", err)}, false).Condition() }
 
 	require.Equal(t, failed(errors.New("request 1")), failed(errors.New("request 2")))
 	require.Equal(t, failed(serverError("42P01")), failed(wrapReadOnly(serverError("42P01"))))
 	require.NotEqual(t, failed(serverError("42P01")), failed(serverError("42501")))
 	require.NotEqual(t, failed(&hookError{errors.New("no")}), failed(&hookError{context.DeadlineExceeded}))
 	require.Equal(t, "unreachable", failed(io.EOF))
-	require.Equal(t, "closed", conditionOf(Pass{Result: refusal("closed")}))
-	require.Empty(t, conditionOf(Pass{Result: &ApplyResult{}}))
+	require.Equal(t, "closed", outcomeOf(Pass{Result: refusal("closed")}, false).Condition())
+	require.Empty(t, outcomeOf(Pass{Result: &ApplyResult{}}, false).Condition())
 }
