@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/pgtx"
-	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // Apply reaps the oldest stale leases, at most limit, in one transaction: a job
@@ -60,19 +59,6 @@ func (r *Reaper) Apply(ctx context.Context, actor string, limit int) (*ApplyResu
 // maxClaims is how many full batches of rejected jobs an Apply goes past.
 const maxClaims = 10
 
-// request is what an apply is asked to do.
-type request struct {
-	actor  string
-	limit  int
-	claims int    // how many batches it may claim; 0: one
-	after  cursor // where it begins
-	plan   []Job  // nil: the oldest stale leases
-
-	exclude string // the parameter of the claim; "": none
-
-	timeout time.Duration // 0: as long as it takes
-}
-
 // apply reaps one batch. It returns the cursor after it when the batch was full.
 func (r *Reaper) apply(ctx context.Context, req request) (*ApplyResult, *cursor, error) {
 	if strings.TrimSpace(req.actor) == "" {
@@ -107,27 +93,6 @@ func (r *Reaper) applyWithRetry(ctx context.Context, req request) (*ApplyResult,
 		}
 		a = next
 	}
-}
-
-// attempt is one transaction of an apply.
-type attempt struct {
-	r   *Reaper
-	req request
-
-	mode         mode
-	conflicts    int  // how many attempts before it ended in one
-	lookFirst    bool // read the gates before the claim, so that a closed one is told first
-	lockTimedOut bool // the attempt before it waited for a lock in vain
-
-	tx      *pgtx.Tx
-	planner plannerSettings
-	tables  stmt.Tables
-	baseSec int64     // the backoff base
-	now     time.Time // the transaction's start, by the database's clock
-	jobs    []*claimedJob
-	skipped []Skip  // jobs of a plan that were not claimed
-	more    *cursor // not nil: the last batch was full, and ended here
-	blocked error   // not nil: no job could be moved, and why
 }
 
 // run claims, settles, calls the hook and commits.

@@ -208,8 +208,3 @@ func checkLeaseType(rows pgx.Rows) error {
 	}
 	return nil
 }
-
-func discard(rows pgx.Rows) error {
-	rows.Close()
-	return rows.Err()
-}

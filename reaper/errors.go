@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/lease-governance/leasereaper/internal/loop"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
@@ -156,3 +157,39 @@ type sourceError struct{ err error }
 
 func (e *sourceError) Error() string { return fmt.Sprintf("reaper: read gates: %v", e.err) }
 func (e *sourceError) Unwrap() error { return e.err }
+
+// errTooLong is wrapped by the error of a loop's apply that reached applyTimeout.
+var errTooLong = errors.New("reaper: the apply took too long")
+
+// faultOf tells what an error says of the database. The gates of a source of the
+// caller's own may be in another one.
+func faultOf(err error) loop.Fault {
+	var source *sourceError
+	var blocked *blockedError
+	switch {
+	case errors.Is(err, errTooLong):
+		return loop.TimedOut
+	case isUnreachable(err):
+		return loop.Outage
+	case errors.As(err, &source):
+		return loop.Other
+	case errors.As(err, &blocked) && pgtx.Code(err) == pgtx.CodeLockNotAvailable:
+		return loop.Other // the dead letters' table is locked
+	}
+	return loop.FaultOf(err)
+}
+
+// isUnreachable tells an error of the connection from one of the caller's code or the
+// server's.
+func isUnreachable(err error) bool {
+	var hook *hookError
+	var mover *moverError
+	var source *sourceError
+	if errors.As(err, &mover) { // its SQLSTATE may be another server's
+		return false
+	}
+	if pgtx.Code(err) == "" && (errors.As(err, &hook) || errors.As(err, &source) || errors.Is(err, errTooLong)) {
+		return false
+	}
+	return errors.Is(err, ErrOutcomeUnknown) || pgtx.IsUnreachable(err)
+}

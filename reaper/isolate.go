@@ -13,18 +13,6 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// mode is how an attempt settles its jobs.
-type mode int
-
-const (
-	modeFast    mode = iota // all at once
-	modeIsolate             // in groups, so that the rejected jobs stand alone
-	// modeIsolateConstraints also checks deferred constraints for each group. It is a
-	// mode of its own because OnApply may write what a deferred constraint asks
-	// for: with a hook they are checked early only after they failed the commit.
-	modeIsolateConstraints
-)
-
 // settleGroups resets and then moves jobs in groups, so that those which are
 // rejected stand alone. When no job can be moved at all, for a reason that may be no
 // job's, the resets stay, and each job that was to be moved fails.
@@ -202,13 +190,4 @@ func mayConcernRows(err error) bool {
 	}
 	var rejected *isolate.RejectedError[*claimedJob]
 	return errors.As(err, &rejected)
-}
-
-// failureOf says why a job failed.
-func failureOf(jobID string, err error) *Failure {
-	failure := &Failure{JobID: jobID, SQLState: pgtx.Code(err), Error: err.Error()}
-	if pgErr := pgtx.ServerError(err); pgErr != nil {
-		failure.Error = pgErr.Message
-	}
-	return failure
 }

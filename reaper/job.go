@@ -9,6 +9,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // claimedJob is a job that the transaction has locked, what is to be done with it,
@@ -32,6 +33,15 @@ func (job *claimedJob) isReset() bool { return !job.exhausted }
 
 // fail marks a job as one that is as it was.
 func (job *claimedJob) fail(err error) { job.failure = failureOf(job.id, err) }
+
+// failureOf says why a job failed.
+func failureOf(jobID string, err error) *Failure {
+	failure := &Failure{JobID: jobID, SQLState: pgtx.Code(err), Error: err.Error()}
+	if pgErr := pgtx.ServerError(err); pgErr != nil {
+		failure.Error = pgErr.Message
+	}
+	return failure
+}
 
 // allFailed reports whether none of the jobs was settled.
 func allFailed(jobs []*claimedJob) bool {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/lease-governance/leasereaper/internal/loop"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
@@ -25,6 +26,22 @@ type pollRow struct {
 	uptimeMicros int64
 	standby      bool
 }
+
+func (row pollRow) sight(elapsed time.Duration) loop.Sight {
+	sight := loop.Sight{
+		Stale:   row.stale,
+		Server:  loop.Server{Started: row.startedAt, Standby: row.standby},
+		Uptime:  micros(row.uptimeMicros),
+		Elapsed: elapsed,
+	}
+	if row.dueMicros != nil {
+		due := micros(*row.dueMicros)
+		sight.Due = &due
+	}
+	return sight
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // poll reads what a loop needs to know, from a lease end on: in a transaction of
 // its own, for the sake of its lock_timeout, and in one exchange.

@@ -96,3 +96,11 @@ func builtinMover(mover deadletter.Mover) (letters pgx.Identifier, function dead
 	}
 	return nil, nil
 }
+
+// orName returns a name, or the one that stands for an empty one.
+func orName(name pgx.Identifier, unset string) pgx.Identifier {
+	if len(name) == 0 {
+		return pgx.Identifier{unset}
+	}
+	return name
+}

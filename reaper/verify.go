@@ -135,11 +135,3 @@ func (r *Reaper) verifyTarget() verify.Target {
 	}
 	return target
 }
-
-// orName returns a name, or the one that stands for an empty one.
-func orName(name pgx.Identifier, unset string) pgx.Identifier {
-	if len(name) == 0 {
-		return pgx.Identifier{unset}
-	}
-	return name
-}
