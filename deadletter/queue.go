@@ -50,7 +50,9 @@ func (q Queue) names() *pgtext.Names {
 	}
 	n.Add("kind", kind)
 	label, _ := pgtext.Label(q.Attempts) // its fault is the column's, reported already
-	n.Add("attempts_label", label)
+	n.Add("counter_label", label)
+	n.Add("letter_attempts", "u.attempts")
+	n.Add("maximum", "q."+n.Column("max_attempts", q.MaxAttempts))
 	return n
 }
 

@@ -151,7 +151,7 @@ func (a *attempt) claim(ctx context.Context) ([]*claimedJob, error) {
 func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 	var jobs []*claimedJob
 	scan := func(found pgx.Rows) (err error) {
-		jobs, err = scanClaim(found)
+		jobs, err = a.r.cfg.Queue.scanClaim(found)
 		return err
 	}
 	if a.req.plan != nil {
@@ -188,7 +188,7 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 	return recoverPanic("reaper: backoff policy", func() error {
 		for _, job := range jobs {
 			if !job.exhausted {
-				job.delaySec = backoff.Clamp(a.r.cfg.Backoff.DelaySec(job.bumped, a.baseSec))
+				job.delaySec = backoff.Clamp(a.r.cfg.backoffOf(job.kind).DelaySec(job.bumped, a.baseSec))
 			}
 		}
 		return nil

@@ -58,6 +58,9 @@ type Config struct {
 	// [backoff.Exponential] without jitter, over the operators' base.
 	Backoff backoff.Policy
 
+	// KindBackoff is Backoff for single kinds, spelled just so. Default: Backoff for all.
+	KindBackoff map[string]backoff.Policy
+
 	// Grace is how far past its end a lease must be to count as stale, by the
 	// database's clock. It is rounded down to whole microseconds, and one that is
 	// nothing then is [ErrGrace]. Too short for workers that renew late, and their
@@ -147,12 +150,26 @@ func (c Config) validate() error {
 	if c.CountUpTo < 0 {
 		faults = append(faults, fmt.Errorf("%w: CountUpTo %d", ErrNegative, c.CountUpTo))
 	}
+	for _, kind := range slices.Sorted(maps.Keys(c.KindBackoff)) {
+		faults = append(faults, checkKind(kind), checkPart(fmt.Sprintf("KindBackoff of %q", kind), c.KindBackoff[kind]))
+	}
+	if c.Queue.Columns.JobKind == None && len(c.KindBackoff) > 0 {
+		faults = append(faults, fmt.Errorf("%w: the queue has no column of kinds", ErrKind))
+	}
 	return errors.Join(append(faults,
 		validateScope(c.scope(), c.Queue.Columns.JobKind == None),
 		checkPart("Gates", c.Gates),
 		checkPart("DeadLetter", c.DeadLetter),
 		checkPart("Backoff", c.Backoff),
 	)...)
+}
+
+// backoffOf is the policy of a kind.
+func (c *Config) backoffOf(kind string) backoff.Policy {
+	if policy, ok := c.KindBackoff[kind]; ok {
+		return policy
+	}
+	return c.Backoff
 }
 
 // scope is which leases are this reaper's.

@@ -33,6 +33,10 @@ var (
 	// mapping names for two things at once.
 	ErrAmbiguous = errors.New("reaper: queue: one name for two things")
 
+	// ErrMapping is wrapped by New's error for each part of Config.Queue that cannot
+	// be, alone or with another part.
+	ErrMapping = errors.New("reaper: queue: impossible mapping")
+
 	// ErrGrace is wrapped by New's error for each grace that is above 0 and below a
 	// microsecond.
 	ErrGrace = errors.New("reaper: grace is below a microsecond")

@@ -27,10 +27,13 @@ func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob)
 	}
 	mover := a.groups(a.moveGroup)
 	mover.Again = unbump
-	if a.r.letters != nil {
+	switch {
+	case a.r.inPlace:
+		mover.LockProbe = a.r.sql.LockQueue
+	case a.r.letters != nil:
 		mover.LockProbe = a.r.sql.LockQueue + ";" + a.r.sql.LockLetters
 	}
-	mover.WritesLater = a.r.letters == nil && a.r.function == nil
+	mover.WritesLater = a.r.callsMover()
 	mover.Blocks = func(err error) bool { return errors.Is(err, deadletter.ErrUnavailable) }
 	if err := mover.Write(ctx, moves); err != nil {
 		return err
@@ -81,7 +84,7 @@ func (a *attempt) resetGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.
 
 // moveGroup queues the move of a group.
 func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
-	if a.r.letters == nil {
+	if !a.r.inPlace && a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
 	sql := a.rows().Insert
@@ -94,7 +97,7 @@ func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	return func(context.Context) error {
 		rejected := closed.rejected()
 		for _, job := range jobs {
-			if !letters.give(job) {
+			if !a.giveReceipt(job, letters) {
 				rejected[job] = errNotStored
 			}
 		}
@@ -105,10 +108,10 @@ func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 // unbump gives a job that is to be moved back the attempts that it has, when a CHECK
 // rejects one more.
 func unbump(job *claimedJob, cause error) bool {
-	if pgtx.Code(cause) != pgtx.CodeCheckViolation || job.bumped == job.attempts {
+	if pgtx.Code(cause) != pgtx.CodeCheckViolation || job.bumped == job.counter {
 		return false
 	}
-	job.bumped = job.attempts
+	job.bumped = job.counter
 	return true
 }
 

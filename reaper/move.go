@@ -14,11 +14,10 @@ import (
 // it returns calls the mover, if its work is not queued too, and closes what it left
 // open.
 func (a *attempt) queueMoverMove(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
-	bump := newTally(jobs)
-	bump.queue(batch, a.rows().Bump, []any{a.r.scope, ids(jobs), addresses(jobs), bumped(jobs)})
-	if a.r.function == nil {
+	bump := a.queueBump(batch, jobs)
+	if a.r.callsMover() {
 		return func(ctx context.Context) error {
-			if err := bump.err(); err != nil {
+			if err := bump(); err != nil {
 				return err
 			}
 			return a.callMover(ctx, jobs)
@@ -27,11 +26,22 @@ func (a *attempt) queueMoverMove(batch *pgx.Batch, jobs []*claimedJob) func(cont
 	receipts := a.r.function.Queue(batch, a.letterBatch(jobs))
 	unclosed := a.queueClose(batch, jobs)
 	return func(context.Context) error {
-		if err := bump.err(); err != nil {
+		if err := bump(); err != nil {
 			return err
 		}
 		return keepReceipts(receipts, jobs, unclosed)
 	}
+}
+
+// queueBump queues the count of the failed attempt, unless the claim has counted it.
+// Once the batch was answered, the function it returns reports what was not counted.
+func (a *attempt) queueBump(batch *pgx.Batch, jobs []*claimedJob) func() error {
+	if a.r.cfg.Queue.mapping().Step() == 0 {
+		return func() error { return nil }
+	}
+	bump := newTally(jobs)
+	bump.queue(batch, a.rows().Bump, []any{a.r.scope, ids(jobs), addresses(jobs), bumped(jobs)})
+	return bump.err
 }
 
 // callMover calls a mover of the caller's and closes the jobs after it.
@@ -63,7 +73,7 @@ func (a *attempt) letterBatch(jobs []*claimedJob) deadletter.Batch {
 		Jobs: make([]deadletter.Job, len(jobs)), Queue: a.r.deadLetterQueue,
 	}
 	for i, job := range jobs {
-		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: job.bumped}
+		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: a.r.cfg.Queue.attemptsAfter(job)}
 	}
 	return batch
 }

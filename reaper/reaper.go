@@ -29,6 +29,7 @@ type Reaper struct {
 	source   gates.Pipeliner      // nil: another source
 	letters  pgx.Identifier       // the dead-letter table; nil: another mover
 	function deadletter.Pipeliner // nil: another mover
+	inPlace  bool                 // dead jobs stay in the queue
 
 	lockTimeout, shortLockTimeout string // milliseconds
 
@@ -54,8 +55,9 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	}
 	cfg = cfg.withDefaults()
 	letters, function := builtinMover(cfg.DeadLetter)
-	sql, err := stmt.New(cfg.Queue.DeadLetterQueue(), cfg.scope(), letters)
-	faults = append(faults, cfg.Queue.checkDistinct(), err, cfg.validate())
+	_, inPlace := cfg.DeadLetter.(deadletter.InPlace)
+	sql, err := stmt.New(cfg.Queue.mapping(), cfg.scope(), letters)
+	faults = append(faults, cfg.Queue.validate(cfg.DeadLetter), err, cfg.validate())
 	parameter, err := cfg.scope().Parameter()
 	faults = append(faults, err)
 	if err := errors.Join(faults...); err != nil {
@@ -64,7 +66,7 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	return &Reaper{
 		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter,
 		deadLetterQueue: cfg.Queue.DeadLetterQueue(),
-		source:          builtinSource(cfg.Gates), letters: letters, function: function,
+		source:          builtinSource(cfg.Gates), letters: letters, function: function, inPlace: inPlace,
 		lockTimeout:      pgtx.LockTimeoutMillis(cfg.LockTimeout),
 		shortLockTimeout: pgtx.LockTimeoutMillis(shortLockTimeout(cfg.LockTimeout)),
 	}, nil
@@ -104,3 +106,6 @@ func orName(name pgx.Identifier, unset string) pgx.Identifier {
 	}
 	return name
 }
+
+// callsMover reports whether a mover of the caller's is called, in Go.
+func (r *Reaper) callsMover() bool { return r.letters == nil && r.function == nil && !r.inPlace }

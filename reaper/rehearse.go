@@ -129,7 +129,7 @@ func (h *rehearsal) queryStale(ctx context.Context, a *attempt) ([]*claimedJob, 
 	if err != nil {
 		return nil, err
 	}
-	return scanClaim(rows)
+	return h.r.cfg.Queue.scanClaim(rows)
 }
 
 // rejectsMakingStale reports whether an error says of the row, or of the role, that no

@@ -124,21 +124,21 @@ func (a *attempt) result() *ApplyResult {
 		default:
 			result.ResetCount++
 		}
-		result.Actions = append(result.Actions, job.action(a.now))
+		result.Actions = append(result.Actions, a.action(job))
 	}
 	return result
 }
 
-func (job *claimedJob) action(now time.Time) Action {
+func (a *attempt) action(job *claimedJob) Action {
 	action := Action{
 		Action:     ResetToRetryWaiting,
 		JobID:      job.id,
-		Attempts:   job.bumped,
+		Attempts:   a.r.cfg.Queue.attemptsAfter(job),
 		JobKind:    job.kind,
 		LeaseOwner: job.owner,
 		LeaseUntil: time.UnixMicro(job.leaseUntil).UTC(),
 	}
-	action.Overdue = now.Sub(action.LeaseUntil)
+	action.Overdue = a.now.Sub(action.LeaseUntil)
 	if job.exhausted {
 		action.Action, action.DeadLetter = MovedToDeadLetter, job.receipt
 		return action

@@ -75,7 +75,7 @@ func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) er
 
 // commitsInBatch reports whether nothing on the client has a say before the commit.
 func (a *attempt) commitsInBatch(moves []*claimedJob) bool {
-	return pgtx.HasConn(a.r.db) && a.r.cfg.OnApply == nil && (len(moves) == 0 || a.r.letters != nil)
+	return pgtx.HasConn(a.r.db) && a.r.cfg.OnApply == nil && (len(moves) == 0 || a.r.inPlace || a.r.letters != nil)
 }
 
 // queueReset queues the reset of jobs, and tells of each row that was changed
@@ -106,7 +106,7 @@ func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	if len(jobs) == 0 {
 		return func(context.Context) error { return nil }
 	}
-	if a.r.letters == nil {
+	if !a.r.inPlace && a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
 	sql := a.rows().InsertChecked
@@ -117,7 +117,7 @@ func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	batch.Queue(a.rows().CloseChecked, a.closeArgs(jobs)...).Query(discard)
 	return func(context.Context) error {
 		for _, job := range jobs {
-			letters.give(job)
+			a.giveReceipt(job, letters)
 		}
 		return nil
 	}
@@ -127,9 +127,15 @@ func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 // an id.
 type letters map[string][]string
 
-// queueLetters queues the insert of dead letters.
+// queueLetters queues the insert of dead letters. In place the jobs are their own.
 func (a *attempt) queueLetters(batch *pgx.Batch, sql string, jobs []*claimedJob) letters {
 	stored := make(letters, len(jobs))
+	if a.r.inPlace {
+		for _, job := range jobs {
+			stored[job.id] = append(stored[job.id], job.id)
+		}
+		return stored
+	}
 	args := []any{a.r.scope, ids(jobs), FinalErrorReaped, a.req.actor, addresses(jobs), bumped(jobs)}
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 		var jobID, letterID string
@@ -142,15 +148,16 @@ func (a *attempt) queueLetters(batch *pgx.Batch, sql string, jobs []*claimedJob)
 	return stored
 }
 
-// give gives a job the receipt of its letter, and reports whether there is one.
-func (stored letters) give(job *claimedJob) bool {
+// giveReceipt gives a job the receipt of its letter, and reports whether there is one.
+func (a *attempt) giveReceipt(job *claimedJob, stored letters) bool {
 	own := stored[job.id]
 	if len(own) == 0 {
 		return false
 	}
 	stored[job.id] = own[1:]
 	job.receipt = &deadletter.Receipt{JobID: job.id, Document: letter.Receipt{
-		DeadLetterID: own[0], JobID: job.id, Attempts: job.bumped, FinalError: FinalErrorReaped,
+		DeadLetterID: own[0], JobID: job.id, Attempts: a.r.cfg.Queue.attemptsAfter(job),
+		FinalError: FinalErrorReaped,
 	}.JSON()}
 	return true
 }

@@ -105,7 +105,6 @@ func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 func (r *Reaper) verifyTarget() verify.Target {
 	target := verify.Target{
 		Queue:      r.cfg.Queue.Name,
-		Columns:    r.cfg.Queue.Columns,
 		States:     r.cfg.Queue.States,
 		Stale:      r.sql.Stale,
 		Scope:      r.scope,
@@ -114,11 +113,10 @@ func (r *Reaper) verifyTarget() verify.Target {
 		Gates:      fmt.Sprintf("%T", r.cfg.Gates),
 		Letters:    r.letters,
 	}
-	for _, column := range []*string{&target.Columns.JobKind, &target.Columns.LastError} {
-		if *column == None {
-			*column = ""
-		}
-	}
+	q := r.cfg.Queue.mapping()
+	target.Columns.JobID, target.Columns.JobKind, target.Columns.State = q.JobID, q.JobKind, q.State
+	target.Columns.Attempts, target.Columns.MaxAttempts, target.Columns.ScheduledAt = q.Attempts, q.MaxAttempts, q.ScheduledAt
+	target.Columns.LeaseOwner, target.Columns.LeaseUntil, target.Columns.LastError = q.LeaseOwner, q.LeaseUntil, q.LastError
 	read := r.cfg.Gates.Read
 	if table, ok := r.cfg.Gates.(gates.Table); ok {
 		target.Settings, read = orName(table.Name, "queue_config"), table.Peek

@@ -7,13 +7,12 @@ package stmt
 //	$1 scope
 const sqlRehearse = `-- reaper.rehearse
 update {queue} q
-set {state} = {leased},
-  {lease_until} = now() - {most_grace} - interval '1 second'
+set {to_leased}{lease_until} = {start(}now() - {most_grace} - interval '1 second'{)start}
 where q.{job_id} = coalesce(
     (
       select q.{job_id}
       from {queue} q
-      where q.{state} = {leased} and ` + condHasKey + `{only}
+      where {is_leased} and ` + condHasKey + `{only}
       limit 1
       for update of q skip locked
     ),

@@ -58,7 +58,7 @@ var planRows = map[string]int{
 
 // unplanned are statements of a loop and of the isolating way that nothing of the
 // below sends: one row, or none.
-var unplanned = []string{"reaper.try_write", "reaper.lock_queue", "reaper.lock_letters"}
+var unplanned = []string{"reaper.try_write", "reaper.lock_queue", "reaper.lock_letters", "reaper.left"}
 
 // planModes are the settings under which the statements are planned.
 var planModes = map[string]string{

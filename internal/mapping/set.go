@@ -1,0 +1,130 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
+)
+
+// Special is a value of a set that is none of a column's.
+type Special int
+
+const (
+	// Now is the start of the transaction, by the database's clock.
+	Now Special = iota + 1
+
+	// Keep leaves a column as it is.
+	Keep
+)
+
+// ErrValue is wrapped by the error for a value that a set cannot have.
+var ErrValue = errors.New("impossible value")
+
+// updates adds what the updates write, and how a row that they wrote is told.
+func (b *builder) updates() {
+	count := []string{b.counter + " = u.attempts"}
+	if b.q.Step() == 0 {
+		count = nil
+	}
+	reset := append(b.toState(b.retrying), count...)
+	if b.q.CountsAtClaim && b.q.LostLeases != "" { // the attempt of the claim is given back
+		reset = append(reset, b.attempts+" = greatest(q."+b.attempts+" - 1, 0)")
+	}
+	reset = append(reset, b.scheduledAt+" = "+b.now+" + make_interval(secs => u.delay_sec)")
+	reset = append(reset, b.endLease(b.q.OnReset)...)
+	end := b.endLease(b.q.OnMove)
+	b.Add("set_reset", list(reset))
+	b.Add("set_close", list(append(append(b.toState(b.dead), count...), end...)))
+	b.Add("set_closed", list(append(b.toState(b.dead), end...)))
+	b.Add("is_reset", b.isState(b.retrying))
+	b.Add("is_closed", b.isState(b.dead))
+}
+
+func list(assignments []string) string { return strings.Join(assignments, ",\n  ") }
+
+// toState assigns a state, if the queue has one.
+func (b *builder) toState(state string) []string {
+	if b.state == "" {
+		return nil
+	}
+	return []string{b.state + " = " + state}
+}
+
+// isState is true of q in a state. Without a state a job is leased or it is not.
+func (b *builder) isState(state string) string {
+	if b.state == "" {
+		return "q." + b.leaseUntil + " is null"
+	}
+	return "q." + b.state + " = " + state
+}
+
+// endLease assigns what ends a lease, the reason, and the further columns of a set.
+func (b *builder) endLease(set map[string]any) (assignments []string) {
+	if b.owner != "" && set[b.q.LeaseOwner] != Keep {
+		assignments = append(assignments, b.owner+" = null")
+	}
+	if set[b.q.LeaseUntil] != Keep {
+		assignments = append(assignments, b.leaseUntil+" = null")
+	}
+	if b.lastError != "" {
+		assignments = append(assignments, b.lastError+" = $2")
+	}
+	for _, column := range slices.Sorted(maps.Keys(set)) {
+		if set[column] != Keep {
+			name, value := b.pair(column, set[column])
+			assignments = append(assignments, name+" = "+value)
+		}
+	}
+	return assignments
+}
+
+// conditions are true of q where it has the values of a set; each begins with an and.
+func (b *builder) conditions(set map[string]any) string {
+	var sql strings.Builder
+	for _, column := range slices.Sorted(maps.Keys(set)) {
+		name, value := b.pair(column, set[column])
+		operator := " = "
+		if set[column] == nil {
+			operator = " is "
+		}
+		sql.WriteString(" and q." + name + operator + value)
+	}
+	return sql.String()
+}
+
+// pair is a column of a set and its value, as SQL. What is wrong with them is kept.
+func (b *builder) pair(column string, value any) (name, sql string) {
+	name = b.Column("set_"+column, column)
+	sql, err := b.literal(value)
+	if err != nil {
+		b.Faults = append(b.Faults, fmt.Errorf("column %q: %w", column, err))
+	}
+	return name, sql
+}
+
+// literal is a value as a literal without a type, so that it is read as one of the
+// column's.
+func (b *builder) literal(value any) (string, error) {
+	switch value := value.(type) {
+	case nil:
+		return "null", nil
+	case Special:
+		return b.now, nil
+	case bool:
+		return "'" + strconv.FormatBool(value) + "'", nil
+	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+		return fmt.Sprintf("'%d'", value), nil
+	case string:
+		if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
+			return "", fmt.Errorf("%w: %q is not text", ErrValue, value)
+		}
+		return pgtext.Literal(value), nil
+	}
+	return "", fmt.Errorf("%w: a %T", ErrValue, value)
+}
