@@ -97,6 +97,56 @@ func TestATableUnderDDLIsTheErrorOfTheCall(t *testing.T) {
 	}
 }
 
+// An index that is made on one partition is no job's fault either. Taken for one, each
+// of ten thousand jobs would wait for the lock by itself.
+func TestAPartitionUnderDDLIsTheErrorOfTheCall(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ before, partition, call string }{
+		"redrive, where the jobs are":      {"", "jobs_dead", "redrive"},
+		"redrive, where the jobs go":       {"", "jobs_back", "redrive"},
+		"rebuild, where the jobs go":       {"delete from jobs", "jobs_back", "redrive"},
+		"redrive, where the letters are":   {"", "letters_new", "redrive"},
+		"purge, where the letters are":     {"update job_dead_letter set redriven_at = moved_at", "letters_new", "purge"},
+		"purge of all, where the jobs are": {"", "jobs_dead", "purge all"},
+	}
+	for name, test := range tests {
+		for _, mode := range []string{"share", "access exclusive"} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				t.Parallel()
+				pool, r, store := partitioned(t)
+				_, err := r.Apply(t.Context(), actor, 100)
+				require.NoError(t, err)
+				execute(t, pool, test.before)
+				migration := begin(t, pool)
+				execute(t, migration, `lock table `+test.partition+` in `+mode+` mode`)
+				store.LockTimeout = 20 * time.Millisecond
+
+				reapertest.RequireLockTimeout(t, mode, func(ctx context.Context) error { return calls[test.call](ctx, pool, store) })
+			})
+		}
+	}
+}
+
+// A partition that holds no job of the call is nobody's business: live jobs are many,
+// and an index is made on them now and then.
+func TestAnotherPartitionUnderDDLHoldsUpNoCall(t *testing.T) {
+	t.Parallel()
+	pool, r, store := partitioned(t)
+	_, err := r.Apply(t.Context(), actor, 100)
+	require.NoError(t, err)
+	migration := begin(t, pool)
+	execute(t, migration, `lock table jobs_rest in share mode`)
+
+	redriven, err := deadletter.Redrive(t.Context(), pool, store, operator, deadletter.Filter{}, 10)
+	require.NoError(t, err)
+	require.Equal(t, 10, redriven.RedrivenCount)
+	execute(t, migration, `lock table jobs_back in share mode`)
+	purged, err := deadletter.Purge(t.Context(), pool, store, 0, deadletter.PurgeConfig{Unredriven: true})
+	require.NoError(t, err)
+	require.Equal(t, 10, purged.JobCount)
+}
+
 // Two stores share a pool. What a connection has prepared for the first is not what
 // the second needs.
 func TestASecondStoreWaitsForTheLockTimeoutAtMost(t *testing.T) {

@@ -72,12 +72,13 @@ func ids(jobs []*deadJob) []string {
 }
 
 // queueLook queues a look at the queue rows of jobs, and locks the dead ones. A
-// row that comes to be dead in between is taken for locked by someone else.
-func (t tables) queueLook(b *pgx.Batch, jobs []*deadJob) {
+// row that comes to be dead in between is taken for locked by someone else. held are
+// the states of the rows that will be written.
+func (t tables) queueLook(b *pgx.Batch, jobs []*deadJob, held string) {
 	keys := array(ids(jobs))
 	var n int
 	var dead bool
-	b.Queue(t.in(sqlHoldQueue))
+	b.Queue(t.in(sqlHoldQueue, "{held}", t.in(held)))
 	each(b, t.in(sqlDead), keys, func() { jobs[n-1].locked++ }, &n)
 	each(b, t.in(sqlRows), keys, func() {
 		if dead {

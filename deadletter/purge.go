@@ -165,7 +165,7 @@ func (b *purgeBatch) find(ctx context.Context, behind place) error {
 func (b *purgeBatch) remove(ctx context.Context) error {
 	if b.unredriven && len(b.jobs) > 0 {
 		look := &pgx.Batch{}
-		b.queueLook(look, b.jobs)
+		b.queueLook(look, b.jobs, "{dead_state}")
 		if err := b.tx.SendBatch(ctx, look).Close(); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -137,9 +138,10 @@ func TestARebuiltRowFitsTheQueueOfToday(t *testing.T) {
 	}
 }
 
-// Partitioned queues keep dead jobs apart, or drop them by the month.
-func TestRedriveOverAPartitionedQueue(t *testing.T) {
-	t.Parallel()
+// partitioned makes a queue in partitions by state, with 20 stale leases at the last
+// try, and a partitioned table of letters.
+func partitioned(t *testing.T) (*pgxpool.Pool, *reaper.Reaper, deadletter.Store) {
+	t.Helper()
 	pool := pgtest.Empty(t)
 	execute(t, pool, `
 create table jobs (
@@ -148,27 +150,37 @@ create table jobs (
   lease_until timestamptz default now() - interval '1 hour', primary key (id, state)
 ) partition by list (state);
 create table jobs_dead partition of jobs for values in ('dead_letter');
-create table jobs_live partition of jobs default;
-create table job_dead_letter (dead_letter_id bigserial primary key, job_id bigint, job_kind text, attempts int, max_attempts int,
-  final_error text, moved_by text, moved_at timestamptz default now(), job jsonb, redriven_at timestamptz, redriven_by text);
+create table jobs_back partition of jobs for values in ('retry_waiting');
+create table jobs_rest partition of jobs default;
+create table job_dead_letter (dead_letter_id bigserial, job_id bigint, job_kind text, attempts int, max_attempts int,
+  final_error text, moved_by text, moved_at timestamptz default now(), job jsonb, redriven_at timestamptz, redriven_by text,
+  primary key (dead_letter_id, moved_at)) partition by range (moved_at);
+create table letters_old partition of job_dead_letter for values from (minvalue) to ('2026-01-01');
+create table letters_new partition of job_dead_letter default;
 insert into jobs (kind) select 'k' from generate_series(1, 20)`)
 	table := reaper.Table{Name: pgx.Identifier{"jobs"}, Columns: reaper.Columns{JobID: "id", JobKind: "kind", LastError: reaper.None}}
 	r, err := reaper.New(pool, reaper.Config{Queue: table, Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true}})
 	require.NoError(t, err)
-	queue := table.DeadLetterQueue()
+	return pool, r, deadletter.Store{Queue: table.DeadLetterQueue()}
+}
 
-	_, err = r.Apply(t.Context(), actor, 100)
+// Partitioned queues keep dead jobs apart, or drop them by the month.
+func TestRedriveOverAPartitionedQueue(t *testing.T) {
+	t.Parallel()
+	pool, r, store := partitioned(t)
+
+	_, err := r.Apply(t.Context(), actor, 100)
 	require.NoError(t, err)
 	execute(t, pool, `delete from jobs_dead where id > 10`)
-	result, err := deadletter.Redrive(t.Context(), pool, deadletter.Store{Queue: queue}, operator, deadletter.Filter{}, 100)
+	result, err := deadletter.Redrive(t.Context(), pool, store, operator, deadletter.Filter{}, 100)
 	require.NoError(t, err)
 	require.Equal(t, 20, result.RedrivenCount)
-	require.Equal(t, 20, one[int](t, pool, `select count(*) from jobs_live where state = 'retry_waiting'`))
+	require.Equal(t, 20, one[int](t, pool, `select count(*) from jobs_back where state = 'retry_waiting'`))
 
 	execute(t, pool, `update jobs set state = 'leased', attempts = 4, lease_until = now() - interval '1 hour'`)
 	_, err = r.Apply(t.Context(), actor, 100)
 	require.NoError(t, err)
-	purged, err := deadletter.Purge(t.Context(), pool, deadletter.Store{Queue: queue}, 0, deadletter.PurgeConfig{Unredriven: true})
+	purged, err := deadletter.Purge(t.Context(), pool, store, 0, deadletter.PurgeConfig{Unredriven: true})
 	require.NoError(t, err)
 	require.Equal(t, &deadletter.PurgeResult{RedrivenCount: 20, UnredrivenCount: 20, JobCount: 20, Batches: 2}, purged)
 	require.Zero(t, one[int](t, pool, `select count(*) from jobs`))

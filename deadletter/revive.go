@@ -20,7 +20,7 @@ func (r *redrive) look(ctx context.Context) error {
 	b := &pgx.Batch{}
 	each(b, r.in(sqlUnredriven), keys, func() { job().letters = append(job().letters, letter) }, &n, &letter)
 	each(b, r.in(sqlCount), keys, func() { job().count = count }, &n, &count)
-	r.queueLook(b, r.jobs)
+	r.queueLook(b, r.jobs, "{dead_state}, {retry_waiting}")
 	return r.tx.SendBatch(ctx, b).Close()
 }
 

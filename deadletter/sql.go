@@ -8,15 +8,17 @@ package deadletter
 // All of these are over the letters in the order of moved_at, dead_letter_id; an
 // index on the two serves it, and one on job_id what is asked by job.
 
-// The two statements below take the lock on a whole table that the writes take, and
-// do nothing else: EXPLAIN runs no trigger. So what holds up the table, an index that
-// is being made, say, is told from what holds up a job.
+// The two statements below take the locks on a table, and on those of its partitions
+// that the writes may need, and do nothing else: EXPLAIN runs no trigger, and the
+// planner takes now() for unknown, so that it leaves no partition out for it. So what
+// holds up a table, an index that is being made, say, is told from what holds up a job.
 const (
 	sqlHoldLetters = `explain -- deadletter.hold_letters
-update {dead_letter} set redriven_at = null where false`
+update {dead_letter} set redriven_at = null where now() is null`
 
+	// {held} are the states of the rows that are written.
 	sqlHoldQueue = `explain -- deadletter.hold_queue
-update {queue} set {state} = {dead_state} where false`
+update {queue} set {state} = {dead_state} where {state} in ({held}) and now() is null`
 )
 
 // sqlList reads a page of letters, oldest first. It locks nothing. A moved_at or
