@@ -1,6 +1,7 @@
 package deadletter_test
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
@@ -11,8 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/oracle"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
 )
 
 // asked is what a function in these tests says it was called with.
@@ -138,6 +141,36 @@ func TestFunctionMayRefuseSomeJobs(t *testing.T) {
 		require.Equal(t, kinds[i] == "mail", receipt.Refused)
 		require.Equal(t, kinds[i] == "mail", receipt.Reason == "mail never dies")
 	}
+}
+
+// calling is a mover of the caller's, which logs what it is given.
+type calling struct {
+	deadletter.Function
+	moved *[]string
+}
+
+func (c calling) Move(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
+	*c.moved = append(*c.moved, batch.IDs()...)
+	return c.Function.Move(ctx, tx, batch)
+}
+
+// Whoever embeds a mover to add to what it does must not be gone around.
+func TestATypeAroundAFunctionIsCalled(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	execute(t, pool, oracle.Functions)
+	ids := enqueue(t, pool, "invoice")
+	var moved []string
+	r, err := reaper.New(pool, reaper.Config{
+		Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true}, DeadLetter: calling{moved: &moved},
+	})
+	require.NoError(t, err)
+
+	result, err := r.Apply(t.Context(), actor, 10)
+
+	require.NoError(t, err)
+	require.Equal(t, 1, result.DeadLetterCount)
+	require.Equal(t, ids, moved)
 }
 
 // A function that is not there, or is not the one that was meant, is the server's

@@ -91,23 +91,17 @@ func (t Table) Validate() error {
 	return err
 }
 
-func (t Table) quoted() (string, error) { return quoted("table", t.name(), "") }
+func (t Table) quoted() (string, error) {
+	name, err := pgtext.Name(t.name())
+	if err != nil {
+		return "", fmt.Errorf("deadletter: table: %w", err)
+	}
+	return name, nil
+}
 
 func (t Table) name() pgx.Identifier {
 	if len(t.Name) == 0 {
 		return pgx.Identifier{"job_dead_letter"}
 	}
 	return t.Name
-}
-
-// quoted quotes a configured name, or returns the default when there is none.
-func quoted(what string, name pgx.Identifier, preset string) (string, error) {
-	if len(name) == 0 {
-		return preset, nil
-	}
-	sql, err := pgtext.Name(name)
-	if err != nil {
-		return "", fmt.Errorf("deadletter: %s: %w", what, err)
-	}
-	return sql, nil
 }

@@ -111,7 +111,7 @@ func TestThePlansOfNoStatementAreForgotten(t *testing.T) {
 
 	var names []string
 	for _, file := range []string{"sql.go", "sql_plan.go", "sql_settle.go", "settings.go", "tables.go",
-		"../internal/letter/letter.go", "../deadletter/function.go", "../gates/table.go"} {
+		"../internal/letter/letter.go", "../internal/letter/function.go", "../gates/table.go"} {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, found := range regexp.MustCompile("`-- (.*)\n").FindAllSubmatch(source, -1) {
