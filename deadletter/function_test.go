@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/oracle"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -33,9 +33,9 @@ func decode[T any](t *testing.T, receipt deadletter.Receipt) (document T) {
 func TestFunctionCallsTheReferencesMover(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, oracle.Functions)
+	reapertest.Exec(t, pool, oracle.Functions)
 	ids := enqueue(t, pool, "invoice", "mail")
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 
 	receipts, err := deadletter.Function{}.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestFunctionCallsTheReferencesMover(t *testing.T) {
 		require.Equal(t, ids[i], receipt.JobID)
 		require.False(t, receipt.Refused)
 		require.Equal(t, map[string]any{
-			"dead_letter_id": value(t, tx, `select dead_letter_id::text from job_dead_letter where job_id = $1`, ids[i]),
+			"dead_letter_id": reapertest.One[string](t, tx, `select dead_letter_id::text from job_dead_letter where job_id = $1`, ids[i]),
 			"job_id":         ids[i],
 			"state":          "dead_letter",
 			"refused":        false,
@@ -52,7 +52,7 @@ func TestFunctionCallsTheReferencesMover(t *testing.T) {
 			"final_error":    finalError,
 		}, decode[map[string]any](t, receipt))
 	}
-	require.Equal(t, "2", value(t, tx, `
+	require.Equal(t, "2", reapertest.One[string](t, tx, `
 select count(*)::text
 from job_dead_letter d join job_queue q using (job_id)
 where d.moved_by = $1 and d.final_error = $2 and (d.job ->> 'attempts')::int = 5
@@ -63,15 +63,16 @@ and q.state = 'dead_letter' and q.last_error = d.final_error`, actor, finalError
 func TestFunctionAndTableStoreTheSame(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, oracle.Functions, `alter table job_queue add column exact numeric(40,10) default 9007199254740993.1`)
+	reapertest.Exec(t, pool, oracle.Functions)
+	reapertest.Exec(t, pool, `alter table job_queue add column exact numeric(40,10) default 9007199254740993.1`)
 	ids := enqueue(t, pool, "invoice")
 
 	var stored, documents []string
 	for _, mover := range []deadletter.Mover{deadletter.Table{}, deadletter.Function{}} {
-		tx := begin(t, pool)
+		tx := reapertest.Begin(t, pool)
 		receipts, err := mover.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 		require.NoError(t, err)
-		stored = append(stored, value(t, tx,
+		stored = append(stored, reapertest.One[string](t, tx,
 			`select (to_jsonb(d) - 'dead_letter_id' - 'moved_at')::text from job_dead_letter d`))
 		document := decode[map[string]json.RawMessage](t, receipts[0])
 		delete(document, "dead_letter_id")
@@ -95,10 +96,10 @@ $$`
 func TestFunctionIsCalledOnceAJobInTheBatchsOrder(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, logCalls)
+	reapertest.Exec(t, pool, logCalls)
 	ids := enqueue(t, pool, many(300)...)
 	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 
 	mover := deadletter.Function{Name: pgx.Identifier{"fn_log"}}
 	receipts, err := mover.Move(t.Context(), tx, claim(t, tx, reference(), ids))
@@ -108,8 +109,8 @@ func TestFunctionIsCalledOnceAJobInTheBatchsOrder(t *testing.T) {
 		require.Equal(t, ids[i], receipt.JobID)
 		require.Equal(t, i+1, decode[struct{ N int }](t, receipt).N)
 	}
-	require.Equal(t, strings.Join(ids, ","), value(t, tx, `select string_agg(job::text, ',' order by n) from calls`))
-	require.Equal(t, "300", value(t, tx,
+	require.Equal(t, strings.Join(ids, ","), reapertest.One[string](t, tx, `select string_agg(job::text, ',' order by n) from calls`))
+	require.Equal(t, "300", reapertest.One[string](t, tx,
 		`select count(*)::text from calls where actor = $1 and error = $2`, actor, finalError))
 }
 
@@ -126,10 +127,10 @@ $$`
 func TestFunctionMayRefuseSomeJobs(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, refuseMail)
+	reapertest.Exec(t, pool, refuseMail)
 	kinds := []string{"invoice", "mail", "report", "mail"}
 	ids := enqueue(t, pool, kinds...)
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 
 	mover := deadletter.Function{Name: pgx.Identifier{"fn_refuse_mail"}}
 	receipts, err := mover.Move(t.Context(), tx, claim(t, tx, reference(), ids))
@@ -158,11 +159,11 @@ func (c calling) Move(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([
 func TestATypeAroundAFunctionIsCalled(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, oracle.Functions)
+	reapertest.Exec(t, pool, oracle.Functions)
 	ids := enqueue(t, pool, "invoice")
 	var moved []string
 	r, err := reaper.New(pool, reaper.Config{
-		Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true}, DeadLetter: calling{moved: &moved},
+		Gates: reapertest.OpenGate, DeadLetter: calling{moved: &moved},
 	})
 	require.NoError(t, err)
 
@@ -196,9 +197,9 @@ func TestFunctionThatCannotBeCalledIsTheServersError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
-			execute(t, pool, test.setUp)
+			reapertest.Exec(t, pool, test.setUp)
 			ids := enqueue(t, pool, "invoice")
-			tx := begin(t, pool)
+			tx := reapertest.Begin(t, pool)
 
 			receipts, err := deadletter.Function{Name: test.name}.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 			var pgErr *pgconn.PgError

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -23,8 +22,7 @@ func TestACallTravelsWithOtherStatements(t *testing.T) {
 	reapertest.Stale(t, admin, "invoice", 1, 5, 5)
 	reapertest.Stale(t, admin, "mail", 1, 5, 5)
 	ids := reapertest.One[[]string](t, admin, `select array_agg(job_id::text order by job_kind) from job_queue`)
-	for mode := pgx.QueryExecModeCacheStatement; mode <= pgx.QueryExecModeSimpleProtocol; mode++ {
-		pool := pgtest.Connect(t, admin, func(config *pgxpool.Config) { config.ConnConfig.DefaultQueryExecMode = mode })
+	for mode, pool := range reapertest.InEveryMode(t, admin) {
 		tx := reapertest.Begin(t, pool)
 		call := letter.Call{
 			Function: pgx.Identifier{letter.DefaultFunction}, Table: pgx.Identifier{"job_queue"}, JobID: "job_id",
