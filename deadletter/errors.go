@@ -27,10 +27,10 @@ var (
 	ErrActor = errors.New("deadletter: invalid actor")
 
 	// ErrFilter is wrapped by the error for a filter that no letter can meet: an
-	// unknown status, a place that is no page's Next, a text with a NUL.
+	// unknown status, an After that is no Next, a text with a NUL.
 	ErrFilter = errors.New("deadletter: invalid filter")
 
-	// ErrID is wrapped by the error for an id, or a place, that is not of the
+	// ErrID is wrapped by the error for an id, or one in After, that is not of the
 	// key's type. The error wraps PostgreSQL's, too, which says which one.
 	ErrID = errors.New("deadletter: id is not of the key's type")
 
@@ -82,20 +82,20 @@ func checkActor(actor string) error {
 // isText reports whether PostgreSQL can store a text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// explain says what failed, and marks the errors that have a sentinel of the
+// wrap says what failed, and marks the errors that have a sentinel of the
 // library's.
-func explain(what string, err error) error {
+func wrap(what string, err error) error {
 	if pgtx.Code(err) == pgtx.CodeReadOnly {
 		return fmt.Errorf("%w: %s: %w", ErrReadOnly, what, err)
 	}
 	return fmt.Errorf("deadletter: %s: %w", what, err)
 }
 
-// explain is explain for the statement that f's conditions are in, where the
+// wrap is wrap for the statement that f's conditions are in, where the
 // server may find that it cannot make a key, or a time, of a text.
-func (f Filter) explain(what string, err error) error {
+func (f Filter) wrap(what string, err error) error {
 	if f.IDs == nil && f.JobIDs == nil && f.After == "" {
-		return explain(what, err)
+		return wrap(what, err)
 	}
 	switch code := pgtx.Code(err); {
 	case code == "22007", code == "22008", code == "22009": // of times
@@ -103,5 +103,5 @@ func (f Filter) explain(what string, err error) error {
 	case pgtx.Class(code) == "22", code == pgtx.CodeCheckViolation: // of texts, and a domain's check
 		return fmt.Errorf("%w: %s: %w", ErrID, what, err)
 	}
-	return explain(what, err)
+	return wrap(what, err)
 }

@@ -60,7 +60,7 @@ func (f Filter) validate() error {
 	if !isText(strings.Join(f.IDs, "") + strings.Join(f.JobIDs, "")) {
 		faults = append(faults, fmt.Errorf("%w: it is not text", ErrID))
 	}
-	_, err := parsePlace(f.After)
+	_, err := parseCursor(f.After)
 	return errors.Join(append(faults, err)...)
 }
 
@@ -115,7 +115,7 @@ func (f Filter) identity(w *where) {
 	if f.JobIDs != nil {
 		w.and("d.job_id = any(?)", array(f.JobIDs))
 	}
-	if after, err := parsePlace(f.After); err == nil {
+	if after, err := parseCursor(f.After); err == nil {
 		after.conditions(w)
 	}
 }
@@ -125,42 +125,52 @@ func array(list []string) string {
 	return pgtext.Array(len(list), func(i int) string { return list[i] })
 }
 
-// place is a letter's in the order of letters. The zero place is before all.
-type place struct {
+// cursor is a letter's place in the order of letters. The zero cursor is before all.
+type cursor struct {
 	movedAt string // as the server writes it into JSON, whatever the session's settings
 	id      string
 }
 
-// conditions leaves the letters behind the place.
-func (p place) conditions(w *where) {
-	if p != (place{}) {
-		w.and("(d.moved_at, d.dead_letter_id) > (?::timestamptz, ?)", p.movedAt, p.id)
+// nextCursor is behind the last of the letters, when there are as many as were asked
+// for and so may be more.
+func nextCursor(letters []letterKey, limit int) cursor {
+	if len(letters) < limit {
+		return cursor{}
+	}
+	last := letters[len(letters)-1]
+	return cursor{last.Instant, last.DeadLetterID}
+}
+
+// conditions leaves the letters behind the cursor.
+func (c cursor) conditions(w *where) {
+	if c != (cursor{}) {
+		w.and("(d.moved_at, d.dead_letter_id) > (?::timestamptz, ?)", c.movedAt, c.id)
 	}
 }
 
-// args are the place's as two parameters, NULL for the zero place.
-func (p place) args() []any {
-	if p == (place{}) {
+// args are the cursor as two parameters, NULL for the zero cursor.
+func (c cursor) args() []any {
+	if c == (cursor{}) {
 		return []any{nil, nil}
 	}
-	return []any{p.movedAt, p.id}
+	return []any{c.movedAt, c.id}
 }
 
 // String is the form that Filter.After takes.
-func (p place) String() string {
-	if p == (place{}) {
+func (c cursor) String() string {
+	if c == (cursor{}) {
 		return ""
 	}
-	return p.movedAt + "/" + p.id
+	return c.movedAt + "/" + c.id
 }
 
-func parsePlace(s string) (place, error) {
+func parseCursor(s string) (cursor, error) {
 	if s == "" {
-		return place{}, nil
+		return cursor{}, nil
 	}
 	at, id, found := strings.Cut(s, "/")
 	if !found || !isText(s) {
-		return place{}, fmt.Errorf("%w: After %q", ErrFilter, s)
+		return cursor{}, fmt.Errorf("%w: After %q", ErrFilter, s)
 	}
-	return place{at, id}, nil
+	return cursor{at, id}, nil
 }

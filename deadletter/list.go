@@ -45,7 +45,7 @@ type listed struct {
 	Letter
 
 	Document *string // the job, when it was asked for
-	Place    string
+	Instant  string
 }
 
 // letter is the letter with its job, if that was asked for. A column of the type
@@ -98,13 +98,13 @@ func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job
 	options.AccessMode = pgx.ReadOnly
 	tx, err := pgtx.Start(ctx, db, options)
 	if err != nil {
-		return nil, explain("begin", err)
+		return nil, wrap("begin", err)
 	}
 	defer tx.Close(ctx)
 	tx.Setting(timeout.queue)
 	page := &Page{Limit: limit}
 	if err := page.read(ctx, tx, sql, w.args); err != nil {
-		return nil, filter.explain("list", err)
+		return nil, filter.wrap("list", err)
 	}
 	return page, nil
 }
@@ -114,7 +114,7 @@ func (p *Page) read(ctx context.Context, tx *pgtx.Tx, sql string, args []any) er
 	var rows []listed
 	batch := tx.Batch()
 	queueNow(batch, &p.EvaluatedAt)
-	batch.Queue(sql, args...).Query(func(found pgx.Rows) error { return pgxscan.ScanAll(&rows, found) })
+	batch.Queue(sql, args...).Query(func(r pgx.Rows) error { return pgxscan.ScanAll(&rows, r) })
 	if err := tx.Send(ctx, batch); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (p *Page) read(ctx context.Context, tx *pgtx.Tx, sql string, args []any) er
 	}
 	if len(rows) == p.Limit {
 		last := rows[len(rows)-1]
-		p.Next = place{last.Place, last.DeadLetterID}.String()
+		p.Next = cursor{last.Instant, last.DeadLetterID}.String()
 	}
 	return nil
 }
@@ -171,3 +171,33 @@ func orEmpty[T any](list []T) []T {
 	}
 	return list
 }
+
+// sqlList reads a page of letters, oldest first. It locks nothing. A moved_at or
+// redriven_at that RFC 3339 has no form for is shown as the nearest that it has.
+//
+//	$1 limit   bigint
+//	$2 filter
+const sqlList = `-- deadletter.list
+select
+  d.dead_letter_id::text as dead_letter_id,
+  d.job_id::text as job_id,
+  coalesce(d.job_kind::text, '') as job_kind,
+  coalesce(d.attempts, 0)::bigint as attempts,
+  coalesce(d.max_attempts, 0)::bigint as max_attempts,
+  coalesce(d.final_error::text, '') as final_error,
+  coalesce(d.moved_by::text, '') as moved_by,
+  least(greatest(d.moved_at, {first}), {last}) as moved_at,
+  case when d.redriven_at is not null then least(greatest(d.redriven_at, {first}), {last}) end as redriven_at,
+  d.redriven_by::text as redriven_by,
+  {job} as document,
+  to_jsonb(d.moved_at) #>> '{}' as instant
+from {dead_letter} d
+where true{and}
+order by d.moved_at, d.dead_letter_id
+limit $1::bigint`
+
+// The first and the last instant that RFC 3339 has a form for.
+const (
+	firstInstant = "timestamptz '0001-01-01 00:00:00Z'"
+	lastInstant  = "timestamptz '9999-12-31 23:59:59.999999Z'"
+)

@@ -106,17 +106,17 @@ type purge struct {
 
 // drain removes batch after batch of redriven letters, or of the others.
 func (p *purge) drain(ctx context.Context, unredriven bool) error {
-	for behind, more := (place{}), true; more; more = behind != (place{}) {
+	for after, more := (cursor{}), true; more; more = after != (cursor{}) {
 		var batch purgeBatch
 		err := p.transact(ctx, p.db, func(tx pgx.Tx) error {
 			batch = purgeBatch{purge: p, tx: tx, unredriven: unredriven}
-			return batch.run(ctx, behind)
+			return batch.run(ctx, after)
 		})
 		if err != nil {
 			return err
 		}
 		batch.report()
-		behind = end(batch.found, p.limit)
+		after = nextCursor(batch.found, p.limit)
 	}
 	return nil
 }
@@ -127,36 +127,36 @@ type purgeBatch struct {
 	tx         pgx.Tx
 	unredriven bool
 
-	found []found
+	found []letterKey
 	jobs  []*deadJob
 }
 
-func (b *purgeBatch) run(ctx context.Context, behind place) error {
-	if err := b.find(ctx, behind); err != nil {
-		return b.filter.explain("purge", err)
+func (b *purgeBatch) run(ctx context.Context, after cursor) error {
+	if err := b.find(ctx, after); err != nil {
+		return b.filter.wrap("purge", err)
 	}
 	if err := b.remove(ctx); err != nil {
-		return explain("purge", err)
+		return wrap("purge", err)
 	}
 	return nil
 }
 
-func (b *purgeBatch) find(ctx context.Context, behind place) error {
+func (b *purgeBatch) find(ctx context.Context, after cursor) error {
 	w := &where{args: []any{int64(b.limit), b.age.Microseconds()}}
 	if b.unredriven {
 		w.and("d.redriven_at is null")
-	} else {
-		w.and(redrivenBefore)
+	} else { // their age counts from the redrive too
+		w.and("d.redriven_at < now() - $2::bigint * interval '1 microsecond'")
 	}
-	behind.conditions(w)
+	after.conditions(w)
 	b.filter.conditions(w)
 	batch := &pgx.Batch{}
 	batch.Queue(b.in(sqlHoldLetters))
-	batch.Queue(b.in(sqlPurge, "{and}", w.sql.String()), w.args...).Query(func(found pgx.Rows) error {
-		return pgxscan.ScanAll(&b.found, found)
+	batch.Queue(b.in(sqlPurge, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
+		return pgxscan.ScanAll(&b.found, rows)
 	})
 	err := b.tx.SendBatch(ctx, batch).Close()
-	b.jobs = group(b.found)
+	b.jobs = groupByJob(b.found)
 	return err
 }
 
@@ -164,9 +164,9 @@ func (b *purgeBatch) find(ctx context.Context, behind place) error {
 // someone else has locked.
 func (b *purgeBatch) remove(ctx context.Context) error {
 	if b.unredriven && len(b.jobs) > 0 {
-		look := &pgx.Batch{}
-		b.queueLook(look, b.jobs)
-		if err := b.tx.SendBatch(ctx, look).Close(); err != nil {
+		batch := &pgx.Batch{}
+		b.queueLockRows(batch, b.jobs, "{dead_state}")
+		if err := b.tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
 	}
@@ -178,26 +178,26 @@ func (b *purgeBatch) remove(ctx context.Context) error {
 			ready = append(ready, job)
 		}
 	}
-	return b.write(ctx, b.tx, b.nested, ready, b.queueRemoval)
+	return b.write(ctx, b.tx, b.nested, ready, b.queueRemove)
 }
 
-// queueRemoval queues what removes the letters of jobs, and returns for which of
+// queueRemove queues what removes the letters of jobs, and returns for which of
 // them the server left something.
-func (b *purgeBatch) queueRemoval(batch *pgx.Batch, jobs []*deadJob) (missing func(*deadJob) bool) {
+func (b *purgeBatch) queueRemove(batch *pgx.Batch, jobs []*deadJob) (missing func(*deadJob) bool) {
 	var letters []string
 	for _, job := range jobs {
 		job.removed = 0
 		letters = append(letters, job.found...)
 	}
 	removed, left := map[string]bool{}, map[string]bool{}
-	collect(batch, removed, b.in(sqlPurgeLetters), array(letters))
+	queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters))
 	if b.unredriven {
 		var n int
 		keys := array(ids(jobs))
-		each(batch, b.in(sqlPurgeJobs), keys, func() { jobs[n-1].removed++ }, &n)
-		each(batch, b.in(sqlPurgeLeft), keys, func() { left[jobs[n-1].id] = true }, &n)
+		queueEach(batch, func() { jobs[n-1].removed++ }, []any{&n}, b.in(sqlPurgeJobs), keys)
+		queueEach(batch, func() { left[jobs[n-1].id] = true }, []any{&n}, b.in(sqlPurgeLeft), keys)
 	}
-	return func(job *deadJob) bool { return left[job.id] || !all(removed, job.found) }
+	return func(job *deadJob) bool { return left[job.id] || !containsAll(removed, job.found) }
 }
 
 // report adds what was committed to the result.

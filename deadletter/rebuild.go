@@ -54,10 +54,10 @@ const (
 	escape      = `\u`
 )
 
-// rebuild returns the statement that puts rows back into the queue, as the queue
+// rebuildStatement returns the statement that puts rows back into the queue, as the queue
 // is today: a column that was dropped since is left out, and one that was added
 // since is filled as an insert would fill it.
-func (t tables) rebuild(ctx context.Context, tx pgx.Tx) (string, error) {
+func (t tables) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error) {
 	queue, retryWaiting := t.in("{queue}"), t.in("{retry_waiting}")
 	var columns []column
 	if err := pgxscan.Select(ctx, tx, &columns, sqlColumns, queue, array(t.columns)); err != nil {
@@ -72,7 +72,7 @@ func (t tables) rebuild(ctx context.Context, tx pgx.Tx) (string, error) {
 		names = append(names, quote(c.Name))
 		values = append(values, c.value(retryWaiting, i))
 		switch {
-		case c.isApart():
+		case c.isRawJSON():
 			apart = append(apart, literal(c.Name))
 			fmt.Fprintf(&raw, ",\n    max(e.value::text) filter (where e.key = %s) as v%d", literal(c.Name), i)
 		case c.isRead():

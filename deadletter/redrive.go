@@ -95,66 +95,66 @@ type redrive struct {
 	filter Filter
 	limit  int
 
-	found  []found
-	jobs   []*deadJob // in the order of their oldest found letters
-	insert string     // the statement that rebuilds rows, when some are to be
-	result RedriveResult
+	found   []letterKey
+	jobs    []*deadJob // in the order of their oldest found letters
+	rebuild string     // the statement that rebuilds rows, when some are to be
+	result  RedriveResult
 }
 
 func (r *redrive) run(ctx context.Context) error {
 	if err := r.find(ctx); err != nil {
-		return r.filter.explain("redrive", err)
+		return r.filter.wrap("redrive", err)
 	}
-	if err := r.settle(ctx); err != nil {
-		return explain("redrive", err)
+	if err := r.requeue(ctx); err != nil {
+		return wrap("redrive", err)
 	}
 	r.report()
 	return nil
 }
 
-// find locks the letters, and says what became of those that were asked for by
-// id and are not among them.
+// find locks the letters.
 func (r *redrive) find(ctx context.Context) error {
 	w := &where{args: []any{int64(r.limit)}}
 	r.filter.conditions(w)
 	b := &pgx.Batch{}
 	b.Queue(r.in(sqlHoldLetters))
 	queueNow(b, &r.result.RedrivenAt)
-	b.Queue(r.in(sqlRedrive, "{and}", w.sql.String()), w.args...).Query(func(found pgx.Rows) error {
-		return pgxscan.ScanAll(&r.found, found)
+	b.Queue(r.in(sqlRedrive, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
+		return pgxscan.ScanAll(&r.found, rows)
 	})
 	if err := r.tx.SendBatch(ctx, b).Close(); err != nil || r.filter.IDs == nil {
 		return err
 	}
-	return r.explainPassed(ctx)
+	return r.skipPassed(ctx)
 }
 
-func (r *redrive) explainPassed(ctx context.Context) error {
-	after, err := parsePlace(r.filter.After)
+// skipPassed says why letters that were asked for by id are not among the found ones.
+func (r *redrive) skipPassed(ctx context.Context) error {
+	after, err := parseCursor(r.filter.After)
 	if err != nil {
 		return err
 	}
 	got := pgtext.Array(len(r.found), func(i int) string { return r.found[i].DeadLetterID })
 	w := &where{args: []any{array(r.filter.IDs), got}}
-	w.args = append(append(w.args, after.args()...), end(r.found, r.limit).args()...)
-	asked := r.filter
-	asked.IDs, asked.After = nil, ""
-	asked.conditions(w)
+	w.args = append(append(w.args, after.args()...), nextCursor(r.found, r.limit).args()...)
+	others := r.filter
+	others.IDs, others.After = nil, ""
+	others.conditions(w)
 	return pgxscan.Select(ctx, r.tx, &r.result.Skipped, r.in(sqlPassed, "{and}", w.sql.String()), w.args...)
 }
 
-// settle redrives what can be.
-func (r *redrive) settle(ctx context.Context) error {
-	if r.jobs = group(r.found); len(r.jobs) == 0 {
+// requeue sends back the jobs that can be redriven.
+func (r *redrive) requeue(ctx context.Context) error {
+	if r.jobs = groupByJob(r.found); len(r.jobs) == 0 {
 		return nil
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.lockAndCount(ctx); err != nil {
 		return err
 	}
 	ready, gone := r.ready()
 	if gone {
 		var err error
-		if r.insert, err = r.rebuild(ctx, r.tx); err != nil {
+		if r.rebuild, err = r.rebuildStatement(ctx, r.tx); err != nil {
 			return err
 		}
 	}
@@ -164,7 +164,7 @@ func (r *redrive) settle(ctx context.Context) error {
 // report says what became of each job.
 func (r *redrive) report() {
 	result := &r.result
-	result.Actor, result.Next = r.actor, end(r.found, r.limit).String()
+	result.Actor, result.Next = r.actor, nextCursor(r.found, r.limit).String()
 	for _, job := range r.jobs {
 		switch {
 		case job.skip != "":
@@ -174,7 +174,7 @@ func (r *redrive) report() {
 		case job.failure != nil:
 			result.Failures = append(result.Failures, *job.failure)
 		default:
-			result.Redriven = append(result.Redriven, Redriven{job.id, job.letters, job.gone()})
+			result.Redriven = append(result.Redriven, Redriven{job.id, job.letters, job.isGone()})
 		}
 	}
 	result.RedrivenCount, result.SkippedCount = len(result.Redriven), len(result.Skipped)

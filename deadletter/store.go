@@ -31,7 +31,8 @@ type Store struct {
 	// unique key of an open transaction, a table under DDL. It is the server's
 	// lock_timeout, in whole milliseconds, rounded up. A letter whose job waits
 	// longer is a [Failure] with the SQLSTATE 55P03, and the others are settled. A
-	// table that is locked for longer is the call's error, with the same SQLSTATE.
+	// table, or a partition that the call may write to, that is locked for longer is
+	// the call's error, with the same SQLSTATE.
 	// Once a statement of a transaction has waited for so long, each further one
 	// of that transaction waits for a hundredth of it, so that many locked rows
 	// are found soon. Too low, and jobs fail that would have had to wait for a

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -40,12 +41,12 @@ func (t tables) transact(ctx context.Context, db DB, work func(tx pgx.Tx) error)
 func (t tables) attempt(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
 	tx, err := pgtx.Open(ctx, db)
 	if err != nil {
-		return explain("begin", err)
+		return wrap("begin", err)
 	}
 	defer tx.Close(ctx)
 	tx.Setting(t.lockTimeout.queue)
 	if err := tx.Send(ctx, tx.Batch()); err != nil {
-		return explain("begin", err)
+		return wrap("begin", err)
 	}
 	if err := work(tx.Tx); err != nil {
 		return err
@@ -54,8 +55,27 @@ func (t tables) attempt(ctx context.Context, db DB, work func(tx pgx.Tx) error) 
 	case err == nil:
 		return nil
 	case pgtx.IsNested(db) || pgtx.NotCommitted(err):
-		return explain("commit", err)
+		return wrap("commit", err)
 	default:
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
+}
+
+// sqlLockTimeout bounds each wait of the transaction for a lock.
+//
+//	$1 milliseconds  text
+const sqlLockTimeout = `-- deadletter.lock_timeout
+select set_config('lock_timeout', $1::text, true)`
+
+// lockTimeout is how long a statement waits for a lock.
+type lockTimeout time.Duration
+
+// queue queues what sets the bound.
+func (t lockTimeout) queue(b *pgx.Batch) {
+	b.Queue(sqlLockTimeout, pgtx.LockTimeoutMillis(time.Duration(t)))
+}
+
+// short is SQL that sets the bound once a statement has waited for the whole of it.
+func (t lockTimeout) short() string {
+	return "set local lock_timeout = " + pgtx.LockTimeoutMillis(time.Duration(t/100))
 }
