@@ -29,7 +29,7 @@ func (c column) isRawJSON() bool { return c.Kind != "" && c.Named == 0 }
 // value is what a rebuilt row has in the column, as SQL over the tables of
 // sqlRebuild. The key is the letter's own, so that a column that has another name
 // by now does no harm; nor does it to what the letter has besides.
-func (c column) value(retryWaiting string, index int) string {
+func (c column) value(retryWaiting, now string, index int) string {
 	switch c.Named {
 	case 1:
 		return "d.job_id"
@@ -39,10 +39,10 @@ func (c column) value(retryWaiting string, index int) string {
 		return c.storedOr("r."+quote(c.Name), "d.max_attempts")
 	case 4:
 		return retryWaiting
-	case 5:
+	case 5, 10:
 		return "0"
 	case 6:
-		return "now() + u.wait * interval '1 microsecond'"
+		return now + " + u.wait * interval '1 microsecond'"
 	case 7, 8, 9:
 		return "null"
 	}

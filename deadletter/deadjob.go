@@ -59,6 +59,14 @@ func ids(jobs []*deadJob) []string {
 	return list
 }
 
+// queueHoldLetters queues the lock of the letters' table. In place it is the queue's,
+// which is held with its rows.
+func (t tables) queueHoldLetters(b *pgx.Batch) {
+	if !t.inPlace {
+		b.Queue(t.in(sqlHoldLetters))
+	}
+}
+
 // queueLockRows queues what locks the dead queue rows of jobs and counts the others. A
 // row that comes to be dead in between is taken for locked by someone else. held are
 // the states of the rows that will be written.
@@ -66,7 +74,12 @@ func (t tables) queueLockRows(b *pgx.Batch, jobs []*deadJob, held string) {
 	keys := array(ids(jobs))
 	var n int
 	var dead bool
-	b.Queue(t.in(sqlHoldQueue, "{held}", t.in(held)))
+	if t.hasState {
+		held = t.in("{state} in (" + held + ") and ")
+	} else {
+		held = ""
+	}
+	b.Queue(t.in(sqlHoldQueue, "{held}", held))
 	queueEach(b, func() { jobs[n-1].locked++ }, []any{&n}, t.in(sqlDead), keys)
 	queueEach(b, func() {
 		if dead {

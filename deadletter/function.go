@@ -40,7 +40,7 @@ func (f Function) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, 
 
 func (f Function) call(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
 	queue := batch.Queue.orReference()
-	if err := errors.Join(f.Validate(), faults(queue.names())); err != nil {
+	if err := errors.Join(f.Validate(), faults(queue.letterNames())); err != nil {
 		return nil, err
 	}
 	call := letter.Call{

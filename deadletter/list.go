@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/georgysavva/scany/v2/pgxscan"
@@ -84,15 +83,14 @@ func ListWithJobs(ctx context.Context, db DB, store Store, filter Filter, limit 
 }
 
 func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job string) (*Page, error) {
-	letters, err := store.Table.quoted()
-	timeout, negative := store.lockTimeout()
-	if err := errors.Join(checkDB(db), err, negative, filter.validate(), checkLimit(limit)); err != nil {
+	t, err := store.tables()
+	aged := t.checkAged(filter.OlderThan, filter.YoungerThan)
+	if err := errors.Join(checkDB(db), err, aged, filter.validate(), checkLimit(limit)); err != nil {
 		return nil, err
 	}
 	w := &where{args: []any{int64(limit)}}
 	filter.conditions(w)
-	sql := strings.NewReplacer("{dead_letter}", letters,
-		"{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String()).Replace(sqlList)
+	sql := t.in(sqlList, "{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String())
 
 	options := pgtx.ReadCommitted
 	options.AccessMode = pgx.ReadOnly
@@ -101,7 +99,7 @@ func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job
 		return nil, wrap("begin", err)
 	}
 	defer tx.Close(ctx)
-	tx.Setting(timeout.queue)
+	tx.Setting(t.lockTimeout.queue)
 	page := &Page{Limit: limit}
 	if err := page.read(ctx, tx, sql, w.args); err != nil {
 		return nil, filter.wrap("list", err)

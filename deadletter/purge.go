@@ -74,6 +74,7 @@ func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg
 	result := &PurgeResult{}
 	t, err := store.tables()
 	faults := []error{checkDB(db), err, checkAge("olderThan", olderThan), cfg.validate()}
+	faults = append(faults, t.checkAged(olderThan, cfg.Filter.OlderThan, cfg.Filter.YoungerThan))
 	if err := errors.Join(faults...); err != nil {
 		return result, err
 	}
@@ -84,7 +85,7 @@ func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg
 		tables: t, db: db, nested: pgtx.IsNested(db), age: olderThan,
 		filter: cfg.Filter, limit: cfg.Batch, result: result,
 	}
-	if cfg.Filter.Status != StatusUnredriven {
+	if cfg.Filter.Status != StatusUnredriven && !t.inPlace {
 		err = p.drain(ctx, false)
 	}
 	if err == nil && cfg.Unredriven && cfg.Filter.Status != StatusRedriven {
@@ -151,7 +152,7 @@ func (b *purgeBatch) find(ctx context.Context, after cursor) error {
 	after.conditions(w)
 	b.filter.conditions(w)
 	batch := &pgx.Batch{}
-	batch.Queue(b.in(sqlHoldLetters))
+	b.queueHoldLetters(batch)
 	batch.Queue(b.in(sqlPurge, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
 		return pgxscan.ScanAll(&b.found, rows)
 	})
@@ -190,14 +191,16 @@ func (b *purgeBatch) queueRemove(batch *pgx.Batch, jobs []*deadJob) (missing fun
 		letters = append(letters, job.found...)
 	}
 	removed, left := map[string]bool{}, map[string]bool{}
-	queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters))
+	if !b.inPlace {
+		queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters))
+	}
 	if b.unredriven {
 		var n int
 		keys := array(ids(jobs))
 		queueEach(batch, func() { jobs[n-1].removed++ }, []any{&n}, b.in(sqlPurgeJobs), keys)
 		queueEach(batch, func() { left[jobs[n-1].id] = true }, []any{&n}, b.in(sqlPurgeLeft), keys)
 	}
-	return func(job *deadJob) bool { return left[job.id] || !containsAll(removed, job.found) }
+	return func(job *deadJob) bool { return left[job.id] || !b.inPlace && !containsAll(removed, job.found) }
 }
 
 // report adds what was committed to the result.

@@ -45,7 +45,7 @@ cross join lateral (
   ) e
 ) p
 cross join lateral json_to_record(replace(p.others, t.mark, $4::text)::json) as r({definition})
-returning case when {state} = {retry_waiting} then {job_id}::text end`
+returning case when {rebuilt} then {job_id}::text end`
 
 // What sqlRebuild is told of escapes: an unescaped NUL, or half of a surrogate
 // pair, begins behind an even number of backslashes.
@@ -58,7 +58,10 @@ const (
 // is today: a column that was dropped since is left out, and one that was added
 // since is filled as an insert would fill it.
 func (t tables) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error) {
-	queue, retryWaiting := t.in("{queue}"), t.in("{retry_waiting}")
+	queue, retryWaiting, rebuilt := t.in("{queue}"), t.in("{retry_waiting}"), "true"
+	if t.hasState {
+		rebuilt = t.in("{state} = {retry_waiting}")
+	}
 	var columns []column
 	if err := pgxscan.Select(ctx, tx, &columns, sqlColumns, queue, array(t.columns)); err != nil {
 		return "", err
@@ -70,7 +73,7 @@ func (t tables) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error)
 	var raw strings.Builder
 	for i, c := range columns {
 		names = append(names, quote(c.Name))
-		values = append(values, c.value(retryWaiting, i))
+		values = append(values, c.value(retryWaiting, t.in("{now}"), i))
 		switch {
 		case c.isRawJSON():
 			apart = append(apart, literal(c.Name))
@@ -80,6 +83,7 @@ func (t tables) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error)
 		}
 	}
 	return t.in(sqlRebuild,
+		"{rebuilt}", rebuilt,
 		"{columns}", strings.Join(names, ", "),
 		"{values}", strings.Join(values, ",\n  "),
 		"{apart}", "array["+strings.Join(apart, ", ")+"]",

@@ -67,6 +67,7 @@ import (
 func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filter, limit int) (*RedriveResult, error) {
 	t, err := store.tables()
 	faults := []error{checkDB(db), err, checkActor(actor), filter.validate(), checkLimit(limit)}
+	faults = append(faults, t.checkAged(filter.OlderThan, filter.YoungerThan))
 	if filter.Status == StatusRedriven {
 		faults = append(faults, fmt.Errorf("%w: redriven letters cannot be redriven", ErrFilter))
 	}
@@ -117,7 +118,7 @@ func (r *redrive) find(ctx context.Context) error {
 	w := &where{args: []any{int64(r.limit)}}
 	r.filter.conditions(w)
 	b := &pgx.Batch{}
-	b.Queue(r.in(sqlHoldLetters))
+	r.queueHoldLetters(b)
 	queueNow(b, &r.result.RedrivenAt)
 	b.Queue(r.in(sqlRedrive, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
 		return pgxscan.ScanAll(&r.found, rows)

@@ -87,8 +87,12 @@ func (r *redrive) queueWrites(b *pgx.Batch, jobs []*deadJob) (missing func(*dead
 	if len(gone) > 0 {
 		queueCollect(b, back, r.rebuild, array(newest), waits(gone), undecodable, escape)
 	}
-	queueCollect(b, marked, r.in(sqlMark), array(letters), r.actor)
-	return func(job *deadJob) bool { return !back[job.id] || !containsAll(marked, job.letters) }
+	if !r.inPlace {
+		queueCollect(b, marked, r.in(sqlMark), array(letters), r.actor)
+	}
+	return func(job *deadJob) bool {
+		return !back[job.id] || !r.inPlace && !containsAll(marked, job.letters)
+	}
 }
 
 // waits is how long each job waits before it is to run, in microseconds.

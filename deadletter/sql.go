@@ -18,7 +18,7 @@ update {dead_letter} set redriven_at = null where now() is null`
 
 	// {held} are the states of the rows that are written.
 	sqlHoldQueue = `explain -- deadletter.hold_queue
-update {queue} set {state} = {dead_state} where {state} in ({held}) and now() is null`
+update {queue} q set {touch} where {held}now() is null`
 )
 
 // sqlRedrive locks and reads the letters to redrive, oldest first. Those that
@@ -108,7 +108,7 @@ const sqlDead = `-- deadletter.dead
 select u.n
 from ` + ofQueue + `
 join {queue} q on q.{job_id} = u.job_id
-where q.{state} = {dead_state}
+where {is_dead}
 for no key update of q skip locked`
 
 // sqlRows reads the queue rows of jobs, and whether they are dead. Served by the
@@ -116,7 +116,7 @@ for no key update of q skip locked`
 //
 //	$1 job ids  array of the key's type
 const sqlRows = `-- deadletter.rows
-select u.n, coalesce(q.{state} = {dead_state}, false)
+select u.n, coalesce({is_dead}, false)
 from ` + ofQueue + `
 join {queue} q on q.{job_id} = u.job_id`
 
@@ -128,15 +128,11 @@ join {queue} q on q.{job_id} = u.job_id`
 //	$2 waits    bigint[], microseconds until each job is to run
 const sqlRevive = `-- deadletter.revive
 update {queue} q
-set {state} = {retry_waiting},
-  {attempts} = 0,
-  {scheduled_at} = now() + ($2::bigint[])[u.n] * interval '1 microsecond',
-  {lease_owner} = null,
-  {lease_until} = null{clear_error}
+set {set_requeue}
 from ` + ofQueue + `
 where q.{job_id} = u.job_id
-  and q.{state} = {dead_state}
-returning case when q.{state} = {retry_waiting} then u.n end`
+  and {is_dead}
+returning case when {is_reset} then u.n end`
 
 // sqlMark marks letters, as they were locked, and returns their keys. Served by
 // the letters' key.
@@ -177,7 +173,10 @@ where d.dead_letter_id = any($1)
 returning d.dead_letter_id::text`
 
 // deadWithoutLetter is a queue row of a dead job that has no unredriven letter.
-const deadWithoutLetter = `q.{state} = {dead_state}
+const deadWithoutLetter = `{is_dead}{without_letter}`
+
+// withoutLetter is a further condition where the letters are in a table of their own.
+const withoutLetter = `
   and not exists (
     select from {dead_letter} d
     where d.job_id = q.{job_id}

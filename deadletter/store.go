@@ -2,8 +2,12 @@ package deadletter
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // Store is a dead-letter table and the queue that its jobs came from, for those
@@ -25,6 +29,18 @@ import (
 type Store struct {
 	Table Table
 	Queue Queue
+
+	// InPlace says that the queue's dead rows are the letters, as with the mover
+	// [InPlace]; Table is then not used. A letter's id is its job's, its final error
+	// the last one, and it has no actor; a redriven one is a letter no more. Default:
+	// the letters are in Table.
+	InPlace bool
+
+	// MovedAt names the queue's column with the time of a move, for letters in place:
+	// ages and the order go by it. Without it a letter has the zero time, letters are in
+	// the order of their ids, and a filter or a purge that asks for an age is
+	// [ErrFilter]. Default: none.
+	MovedAt string
 
 	// LockTimeout is how long a statement of [List], [Redrive] or [Purge] waits
 	// for a lock that someone else holds: the row that a foreign key refers to, a
@@ -53,8 +69,9 @@ type Store struct {
 
 // tables is a store with every name in it quoted.
 type tables struct {
-	names   []string // placeholders and SQL
-	columns []string // those of the queue, in the order of Queue.columns
+	names                   []string // placeholders and SQL
+	columns                 []string // those of the queue, in the order of Queue.columns
+	hasState, inPlace, aged bool
 
 	lockTimeout lockTimeout
 	spread      time.Duration
@@ -63,12 +80,58 @@ type tables struct {
 func (s Store) tables() (tables, error) {
 	queue := s.Queue.orReference()
 	n := queue.allNames()
-	letters, err := s.Table.quoted()
+	letters, err := s.letters(n)
 	n.Add("dead_letter", letters)
+	without := ""
+	if !s.InPlace {
+		without = strings.NewReplacer(n.Pairs...).Replace(withoutLetter)
+	}
+	n.Add("without_letter", without)
 	timeout, negative := s.lockTimeout()
-	return tables{n.Pairs, queue.columns(), timeout, s.Spread},
-		errors.Join(err, faults(n), queue.distinct(), negative, checkAge("Spread", s.Spread))
+	return tables{
+		names: n.Pairs, columns: queue.columns(), hasState: queue.State != none,
+		inPlace: s.InPlace, aged: !s.InPlace || s.MovedAt != "", lockTimeout: timeout, spread: s.Spread,
+	}, errors.Join(err, faults(n), queue.validate(), negative, checkAge("Spread", s.Spread))
 }
+
+// letters is the table of the letters, or a subquery in the form of one.
+func (s Store) letters(n *pgtext.Names) (string, error) {
+	if !s.InPlace {
+		return s.Table.quoted()
+	}
+	movedAt := "'-infinity'::timestamptz"
+	if s.MovedAt != "" {
+		column := "q." + n.Column("moved_at", s.MovedAt)
+		if s.Queue.TimesInUTC {
+			column += " at time zone 'utc'"
+		}
+		movedAt = "coalesce(" + column + ", " + movedAt + ")"
+	}
+	finalError := "''"
+	if last := s.Queue.orReference().LastError; last != "" {
+		finalError = "q." + n.Column("final_error", last)
+	}
+	n.Add("moved", movedAt)
+	n.Add("final", finalError)
+	return strings.NewReplacer(n.Pairs...).Replace(sqlInPlace), nil
+}
+
+// checkAged reports ages that are asked for where letters have none.
+func (t tables) checkAged(ages ...time.Duration) error {
+	if t.aged || !slices.ContainsFunc(ages, func(age time.Duration) bool { return age > 0 }) {
+		return nil
+	}
+	return fmt.Errorf("%w: an age, and letters in place without MovedAt have none", ErrFilter)
+}
+
+// sqlInPlace has the dead rows of a queue in the form of letters.
+const sqlInPlace = `(
+  select q.{job_id} as dead_letter_id, q.{job_id} as job_id, {kind} as job_kind,
+    q.{attempts} as attempts, {maximum} as max_attempts, {final} as final_error, ''::text as moved_by,
+    {moved} as moved_at, null::timestamptz as redriven_at, null::text as redriven_by, to_json(q.*) as job
+  from {queue} q
+  where {is_dead}
+)`
 
 // in puts the names, and others as pairs of placeholder and SQL, into a
 // statement. What it puts in is not searched again.

@@ -45,7 +45,7 @@ func (t Table) letters(ctx context.Context, tx pgx.Tx, batch Batch) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	n := batch.Queue.orReference().names()
+	n := batch.Queue.orReference().letterNames()
 	n.Add("letters", name)
 	if err := faults(n); err != nil {
 		return nil, err

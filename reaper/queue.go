@@ -146,15 +146,22 @@ func (t Table) DeadLetterQueue() deadletter.Queue {
 		JobID:        t.Columns.JobID,
 		JobKind:      unlessNone(t.Columns.JobKind),
 		Attempts:     t.Columns.Attempts,
-		MaxAttempts:  unlessNone(t.Columns.MaxAttempts),
-		State:        unlessNone(t.Columns.State),
+		MaxAttempts:  t.Columns.MaxAttempts,
+		State:        t.Columns.State,
 		ScheduledAt:  t.Columns.ScheduledAt,
-		LeaseOwner:   unlessNone(t.Columns.LeaseOwner),
+		LeaseOwner:   t.Columns.LeaseOwner,
 		LeaseUntil:   t.Columns.LeaseUntil,
 		LastError:    unlessNone(t.Columns.LastError),
+		LostLeases:   t.Columns.LostLeases,
 		Leased:       t.States.Leased,
 		RetryWaiting: t.States.RetryWaiting,
 		DeadLetter:   t.States.DeadLetter,
+
+		Maximum:       t.MaxAttempts,
+		ExtraAttempts: t.ExtraAttempts,
+		TimesInUTC:    t.TimesInUTC,
+		OnReset:       t.OnReset,
+		OnMove:        t.OnMove,
 	}
 }
 

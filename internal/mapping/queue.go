@@ -81,13 +81,26 @@ func (q Queue) Step() int {
 //	{counted}            whether q has the counter of u
 //	{counted_once}       whether q has the attempts of p, of a plan, as a reap leaves them
 //	{lost}               of q: a column with the lost leases, after others, where they are counted
+//	{is_dead}            whether q is the row of a dead job
+//	{set_requeue}        assignments of a redrive, from the waits in $2
 //	{reaped}             whether q has the last error $2
 func (q Queue) Names() *pgtext.Names {
 	b := newBuilder(q)
 	b.columns()
+	b.times()
 	b.lease()
 	b.count()
 	b.updates()
+	return &b.Names
+}
+
+// LetterNames returns those of them that the insert of a letter needs, for rows in which
+// the attempt was counted already. Only the names that they are made of are checked.
+func (q Queue) LetterNames() *pgtext.Names {
+	q.LostLeases = ""
+	b := newBuilder(q)
+	b.columns()
+	b.count()
 	return &b.Names
 }
 
@@ -106,19 +119,6 @@ func newBuilder(q Queue) *builder {
 	b.Name("queue", q.Table)
 	b.Column("job_id", q.JobID)
 	b.attempts = b.Column("attempts", q.Attempts)
-	if q.State != "" {
-		b.state = b.Column("state", q.State)
-		b.leased, b.retrying = b.Label("leased", q.Leased), b.Label("retry_waiting", q.RetryWaiting)
-		b.dead = b.Label("dead_letter", q.DeadLetter)
-	}
-	b.scheduledAt = b.Column("scheduled_at", q.ScheduledAt)
-	b.leaseUntil = b.Column("lease_until", q.LeaseUntil)
-	if q.LeaseOwner != "" {
-		b.owner = b.Column("lease_owner", q.LeaseOwner)
-	}
-	if q.LastError != "" {
-		b.lastError = b.Column("last_error", q.LastError)
-	}
 	b.counter = b.attempts
 	if q.LostLeases != "" {
 		b.counter = b.Column("lost_leases", q.LostLeases)
@@ -127,33 +127,47 @@ func newBuilder(q Queue) *builder {
 	return b
 }
 
+func (b *builder) columns() {
+	kind, text := "''", ""
+	if b.q.JobKind != "" {
+		kind = "q." + b.Column("job_kind", b.q.JobKind)
+		text = "coalesce(" + kind + "::text, '')"
+	}
+	b.Add("kind", kind)
+	b.Add("text", text)
+	b.Add("now", b.now)
+}
+
+// times adds the state, the times, the owner and the last error.
+func (b *builder) times() {
+	q, owner, reaped := b.q, "null::text", " and false"
+	if q.State != "" {
+		b.state = b.Column("state", q.State)
+		b.leased, b.retrying = b.Label("leased", q.Leased), b.Label("retry_waiting", q.RetryWaiting)
+		b.dead = b.Label("dead_state", q.DeadLetter)
+	}
+	b.scheduledAt = b.Column("scheduled_at", q.ScheduledAt)
+	b.leaseUntil = b.Column("lease_until", q.LeaseUntil)
+	if q.LeaseOwner != "" {
+		b.owner = b.Column("lease_owner", q.LeaseOwner)
+		owner = "q." + b.owner + "::text"
+	}
+	if q.LastError != "" {
+		b.lastError = b.Column("last_error", q.LastError)
+		reaped = " and q." + b.lastError + " = $2"
+	}
+	b.Add("owner", owner)
+	b.Add("reaped", reaped)
+	b.Add("scheduled", b.inUTC("q."+b.scheduledAt))
+	b.Add("only_columns", b.conditions(q.Only))
+}
+
 // inUTC turns a timestamptz into what the time columns hold, and back.
 func (b *builder) inUTC(sql string) string {
 	if b.q.TimesInUTC {
 		return "(" + sql + " at time zone 'utc')"
 	}
 	return sql
-}
-
-func (b *builder) columns() {
-	kind, text, owner, reaped := "''", "", "null::text", " and false"
-	if b.q.JobKind != "" {
-		kind = "q." + b.Column("job_kind", b.q.JobKind)
-		text = "coalesce(" + kind + "::text, '')"
-	}
-	if b.owner != "" {
-		owner = "q." + b.owner + "::text"
-	}
-	if b.lastError != "" {
-		reaped = " and q." + b.lastError + " = $2"
-	}
-	b.Add("kind", kind)
-	b.Add("text", text)
-	b.Add("owner", owner)
-	b.Add("reaped", reaped)
-	b.Add("now", b.now)
-	b.Add("scheduled", b.inUTC("q."+b.scheduledAt))
-	b.Add("only_columns", b.conditions(b.q.Only))
 }
 
 // maxSeconds is the longest lease that a column of seconds may ask for, more than 3000

@@ -37,13 +37,37 @@ func (b *builder) updates() {
 		reset = append(reset, b.attempts+" = greatest(q."+b.attempts+" - 1, 0)")
 	}
 	reset = append(reset, b.scheduledAt+" = "+b.now+" + make_interval(secs => u.delay_sec)")
-	reset = append(reset, b.endLease(b.q.OnReset)...)
-	end := b.endLease(b.q.OnMove)
+	reset = append(reset, b.endLease("$2", b.q.OnReset)...)
+	end := b.endLease("$2", b.q.OnMove)
 	b.Add("set_reset", list(reset))
 	b.Add("set_close", list(append(append(b.toState(b.dead), count...), end...)))
 	b.Add("set_closed", list(append(b.toState(b.dead), end...)))
 	b.Add("is_reset", b.isState(b.retrying))
 	b.Add("is_closed", b.isState(b.dead))
+	b.Add("is_dead", b.isDead())
+	b.Add("set_requeue", list(b.requeue()))
+}
+
+// isDead is true of a dead job's row. Without a state it is told by what a move wrote.
+func (b *builder) isDead() string {
+	if b.state != "" {
+		return b.isState(b.dead)
+	}
+	return b.isState("") + b.conditions(b.q.OnMove)
+}
+
+// requeue assigns what sends a dead job back to the queue, as new, after the wait of
+// $2 for its place.
+func (b *builder) requeue() []string {
+	assignments := append(b.toState(b.retrying), b.attempts+" = 0")
+	written := []string{b.q.Attempts}
+	if b.q.LostLeases != "" {
+		assignments, written = append(assignments, b.counter+" = 0"), append(written, b.q.LostLeases)
+	}
+	assignments = append(assignments, b.scheduledAt+" = "+b.now+" + ($2::bigint[])[u.n] * interval '1 microsecond'")
+	set := maps.Clone(b.q.OnReset)
+	maps.DeleteFunc(set, func(column string, _ any) bool { return slices.Contains(written, column) })
+	return append(assignments, b.endLease("null", set)...)
 }
 
 func list(assignments []string) string { return strings.Join(assignments, ",\n  ") }
@@ -65,7 +89,7 @@ func (b *builder) isState(state string) string {
 }
 
 // endLease assigns what ends a lease, the reason, and the further columns of a set.
-func (b *builder) endLease(set map[string]any) (assignments []string) {
+func (b *builder) endLease(reason string, set map[string]any) (assignments []string) {
 	if b.owner != "" && set[b.q.LeaseOwner] != Keep {
 		assignments = append(assignments, b.owner+" = null")
 	}
@@ -73,7 +97,7 @@ func (b *builder) endLease(set map[string]any) (assignments []string) {
 		assignments = append(assignments, b.leaseUntil+" = null")
 	}
 	if b.lastError != "" {
-		assignments = append(assignments, b.lastError+" = $2")
+		assignments = append(assignments, b.lastError+" = "+reason)
 	}
 	for _, column := range slices.Sorted(maps.Keys(set)) {
 		if set[column] != Keep {
@@ -85,15 +109,22 @@ func (b *builder) endLease(set map[string]any) (assignments []string) {
 }
 
 // conditions are true of q where it has the values of a set; each begins with an and.
+// Any time is taken for Now.
 func (b *builder) conditions(set map[string]any) string {
 	var sql strings.Builder
 	for _, column := range slices.Sorted(maps.Keys(set)) {
 		name, value := b.pair(column, set[column])
-		operator := " = "
-		if set[column] == nil {
-			operator = " is "
+		switch set[column] {
+		case nil:
+			value = " is null"
+		case Now:
+			value = " is not null"
+		case Keep:
+			continue
+		default:
+			value = " = " + value
 		}
-		sql.WriteString(" and q." + name + operator + value)
+		sql.WriteString(" and q." + name + value)
 	}
 	return sql.String()
 }
