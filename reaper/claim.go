@@ -196,13 +196,15 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 }
 
 // checkLeaseType reports a lease's end without a time zone, which would be taken
-// for one in the session's zone, and live leases for stale ones.
+// for one in the session's zone, and live leases for stale ones; and a scheduled time
+// of the same kind, where it is read.
 func checkLeaseType(rows pgx.Rows) error {
 	if err := rows.Err(); err != nil { // such rows have no fields to ask for
 		return err
 	}
 	for _, field := range rows.FieldDescriptions() {
-		if field.Name == "lease_until" && field.DataTypeOID != pgtype.TimestamptzOID {
+		isTime := field.Name == "lease_until" || field.Name == "scheduled_at"
+		if isTime && field.DataTypeOID != pgtype.TimestamptzOID {
 			return ErrLeaseType
 		}
 	}

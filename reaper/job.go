@@ -77,6 +77,9 @@ func (t Table) scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
 	if t.Columns.LostLeases != "" {
 		columns, counter = append(columns, &job.counter), &job.counter
 	}
+	if t.TimesInUTC {
+		columns = append(columns, nil) // checkLeaseType asks for its type
+	}
 	step := t.mapping().Step()
 	repeated := map[string]string{}
 	var block []claimedJob

@@ -101,14 +101,22 @@ func (m *mappingFaults) sets(t Table) {
 	m.set("OnReset", t.OnReset, q, reset)
 	m.set("OnMove", t.OnMove, q, []string{q.JobID, q.State, q.LastError, q.Counter()})
 	for _, column := range slices.Sorted(maps.Keys(t.Only)) {
+		m.value("Only", column, t.Only[column])
 		if _, special := t.Only[column].(mapping.Special); special {
 			m.add(ErrMapping, "Only: column %q: Now and Keep are not compared with", column)
 		}
 	}
 }
 
+func (m *mappingFaults) value(name, column string, value any) {
+	if err := mapping.CheckValue(value); err != nil {
+		m.add(ErrMapping, "%s: column %q: %v", name, column, err)
+	}
+}
+
 func (m *mappingFaults) set(name string, set Set, q mapping.Queue, written []string) {
 	for _, column := range slices.Sorted(maps.Keys(set)) {
+		m.value(name, column, set[column])
 		ofLease := column == q.LeaseUntil || column == q.LeaseOwner
 		switch {
 		case set[column] != Keep && (ofLease || slices.Contains(written, column)):
@@ -125,7 +133,7 @@ func (m *mappingFaults) set(name string, set Set, q mapping.Queue, written []str
 // stateless reports a queue without states in which a moved job cannot be told from a
 // free one.
 func (m *mappingFaults) stateless(t Table, mover deadletter.Mover) {
-	if t.Columns.State != None || len(t.OnMove) > 0 {
+	if t.mapping().MarksMoved() {
 		return
 	}
 	switch mover.(type) {

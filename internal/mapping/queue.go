@@ -3,8 +3,6 @@
 package mapping
 
 import (
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,20 +35,14 @@ func (q Queue) Columns() []string {
 	}
 }
 
-// Counter is the column in which a reap counts.
-func (q Queue) Counter() string {
-	if q.LostLeases != "" {
-		return q.LostLeases
+// MarksMoved reports whether a moved job can be told from a free one.
+func (q Queue) MarksMoved() bool {
+	for _, value := range q.OnMove {
+		if value != Keep {
+			return true
+		}
 	}
-	return q.Attempts
-}
-
-// Step is how much a reap adds to the counter: nothing where a claim has counted.
-func (q Queue) Step() int {
-	if q.CountsAtClaim && q.LostLeases == "" {
-		return 0
-	}
-	return 1
+	return q.State != ""
 }
 
 // Names returns the placeholders of the statements, and what stands for them. In a
@@ -80,7 +72,8 @@ func (q Queue) Step() int {
 //	{touch} {renew}      assignments that leave a row as it is
 //	{counted}            whether q has the counter of u
 //	{counted_once}       whether q has the attempts of p, of a plan, as a reap leaves them
-//	{lost}               of q: a column with the lost leases, after others, where they are counted
+//	{lost}               further columns of a claim: the lost leases, where they are counted, and
+//	                     the scheduled time, for its type, where times are in UTC
 //	{is_dead}            whether q is the row of a dead job
 //	{set_requeue}        assignments of a redrive, from the waits in $2
 //	{reaped}             whether q has the last error $2
@@ -166,108 +159,6 @@ func (b *builder) times() {
 func (b *builder) inUTC(sql string) string {
 	if b.q.TimesInUTC {
 		return "(" + sql + " at time zone 'utc')"
-	}
-	return sql
-}
-
-// maxSeconds is the longest lease that a column of seconds may ask for, more than 3000
-// years. One that is longer, infinite or negative counts as NULL, which is never stale.
-const maxSeconds = "100000000000"
-
-// lease adds how a leased row is told, and its lease's end.
-func (b *builder) lease() {
-	column := "q." + b.leaseUntil
-	isLeased, leasedAnd := column+" is not null", ""
-	if b.state != "" {
-		isLeased = "q." + b.state + " = " + b.leased
-		leasedAnd = isLeased + " and "
-	}
-	end, key, before, after, seconds := b.inUTC(column), column, "", "", ""
-	if b.q.TimesInUTC {
-		before, after = "(", " at time zone 'utc')"
-	}
-	switch {
-	case b.q.LeaseLength > 0:
-		length := "interval '" + strconv.FormatInt(b.q.LeaseLength.Microseconds(), 10) + " microseconds'"
-		end = "(" + end + " + " + length + ")"
-		before, after = before+"(", " - "+length+")"+after
-	case b.q.LeaseSeconds != "":
-		seconds = "q." + b.Column("lease_seconds", b.q.LeaseSeconds)
-		leasedAnd += column + " < " + b.now + " and "
-		end = "(case when " + seconds + " between 0 and " + maxSeconds + " and " + end + " < '10000-01-01Z' then " +
-			end + " + " + seconds + " * interval '1 second' end)"
-		key, before, after = end, "", ""
-	}
-	b.Add("leased_and", leasedAnd)
-	b.Add("is_leased", isLeased)
-	b.Add("end", end)
-	b.Add("key", key)
-	b.Add("key(", before)
-	b.Add(")key", after)
-	b.touch(before, after, seconds)
-}
-
-// touch adds what makes a row stale, and what writes it as it is. The lease of a
-// column of seconds without a length that can be is taken for one of an hour.
-func (b *builder) touch(before, after, seconds string) {
-	toLeased, renew := "", b.leaseUntil+" = q."+b.leaseUntil
-	touch := renew
-	if b.state != "" {
-		toLeased = b.state + " = " + b.leased + ",\n  "
-		touch = b.state + " = q." + b.state
-		renew = touch + ",\n  " + renew
-	}
-	if seconds != "" {
-		valid := "case when " + seconds + " between 0 and " + maxSeconds + " then " + seconds + " else 3600 end"
-		toLeased += seconds[len("q."):] + " = " + valid + ",\n  "
-		before, after = "(", " - ("+valid+") * interval '1 second')"
-		if b.q.TimesInUTC {
-			before, after = "("+before, after+" at time zone 'utc')"
-		}
-	}
-	b.Add("to_leased", toLeased)
-	b.Add("touch", touch)
-	b.Add("renew", renew)
-	b.Add("start(", before)
-	b.Add(")start", after)
-}
-
-// count adds what a reap counts, and what it may come to.
-func (b *builder) count() {
-	b.Add("counter", b.counter)
-	maximum, attempts := b.maximum(), "u.attempts"
-	limit, counted := "coalesce("+maximum+", 9223372036854775807)::bigint", "q."+b.counter+" = u.attempts"
-	current, lost := "coalesce(q."+b.attempts+", 0)", ""
-	once := "q." + b.attempts + " = p.attempts + 1"
-	switch {
-	case b.q.LostLeases != "":
-		limit, attempts = strconv.Itoa(b.q.MaxLostLeases)+"::bigint", current
-		once, lost = current+" in (p.attempts, p.attempts - 1)", ",\n  coalesce(q."+b.counter+", 0)::bigint as lost"
-	case b.q.CountsAtClaim:
-		counted, once = current+" = u.attempts", current+" = p.attempts"
-	}
-	b.Add("counted_once", once)
-	b.Add("lost", lost)
-	b.Add("maximum", maximum)
-	b.Add("limit", limit)
-	b.Add("step", strconv.Itoa(b.q.Step()))
-	b.Add("counted", counted)
-	b.Add("letter_attempts", attempts)
-	label, _ := pgtext.Label(b.q.Counter()) // its fault is the column's, reported already
-	b.Add("counter_label", label)
-}
-
-// maximum is the maximum of attempts of q, or NULL.
-func (b *builder) maximum() string {
-	if b.q.MaxAttempts == "" {
-		return strconv.Itoa(b.q.Maximum) + "::bigint"
-	}
-	sql := "q." + b.Column("max_attempts", b.q.MaxAttempts)
-	if extra := b.q.ExtraAttempts; extra > 0 {
-		sql = fmt.Sprintf("(least(%s::bigint, 9223372036854775807 - %d) + %[2]d)", sql, extra)
-	}
-	if b.q.Maximum > 0 {
-		sql = fmt.Sprintf("coalesce(%s::bigint, %d)", sql, b.q.Maximum)
 	}
 	return sql
 }

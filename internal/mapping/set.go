@@ -1,13 +1,14 @@
 package mapping
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
@@ -23,9 +24,6 @@ const (
 	Keep
 )
 
-// ErrValue is wrapped by the error for a value that a set cannot have.
-var ErrValue = errors.New("impossible value")
-
 // updates adds what the updates write, and how a row that they wrote is told.
 func (b *builder) updates() {
 	count := []string{b.counter + " = u.attempts"}
@@ -34,7 +32,7 @@ func (b *builder) updates() {
 	}
 	reset := append(b.toState(b.retrying), count...)
 	if b.q.CountsAtClaim && b.q.LostLeases != "" { // the attempt of the claim is given back
-		reset = append(reset, b.attempts+" = greatest(q."+b.attempts+" - 1, 0)")
+		reset = append(reset, b.attempts+" = greatest(q."+b.attempts+", 1) - 1")
 	}
 	reset = append(reset, b.scheduledAt+" = "+b.now+" + make_interval(secs => u.delay_sec)")
 	reset = append(reset, b.endLease("$2", b.q.OnReset)...)
@@ -129,14 +127,21 @@ func (b *builder) conditions(set map[string]any) string {
 	return sql.String()
 }
 
-// pair is a column of a set and its value, as SQL. What is wrong with them is kept.
+// pair is a column of a set and its value, as SQL. A fault of the name is kept; one of
+// the value is for CheckValue to report.
 func (b *builder) pair(column string, value any) (name, sql string) {
-	name = b.Column("set_"+column, column)
-	sql, err := b.literal(value)
+	name, err := pgtext.Name(pgx.Identifier{column})
 	if err != nil {
-		b.Faults = append(b.Faults, fmt.Errorf("column %q: %w", column, err))
+		b.Faults = append(b.Faults, fmt.Errorf("column of a set: %w", err))
 	}
+	sql, _ = b.literal(value)
 	return name, sql
+}
+
+// CheckValue reports a value that a set cannot have.
+func CheckValue(value any) error {
+	_, err := (&builder{}).literal(value)
+	return err
 }
 
 // literal is a value as a literal without a type, so that it is read as one of the
@@ -146,16 +151,18 @@ func (b *builder) literal(value any) (string, error) {
 	case nil:
 		return "null", nil
 	case Special:
-		return b.now, nil
+		if value == Now || value == Keep {
+			return b.now, nil
+		}
 	case bool:
 		return "'" + strconv.FormatBool(value) + "'", nil
 	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
 		return fmt.Sprintf("'%d'", value), nil
 	case string:
 		if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {
-			return "", fmt.Errorf("%w: %q is not text", ErrValue, value)
+			return "", fmt.Errorf("%q is not text", value)
 		}
 		return pgtext.Literal(value), nil
 	}
-	return "", fmt.Errorf("%w: a %T", ErrValue, value)
+	return "", fmt.Errorf("%v of type %T is no value of a column", value, value)
 }

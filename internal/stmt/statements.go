@@ -50,7 +50,7 @@ func New(q mapping.Queue, s Scope, letters pgx.Identifier) (*Statements, error) 
 	n.Add("letters", name)
 	pairs := s.pairs(n.Pairs)
 	all := render(pairs)
-	if q.State == "" && len(q.OnMove) == 0 {
+	if !q.MarksMoved() {
 		all.CloseMoved = strings.NewReplacer(pairs...).Replace(sqlLeft)
 	}
 	return all, faults(*n)
