@@ -31,7 +31,7 @@ var (
 
 	// ErrAmbiguous is wrapped by New's error for each column or state that the
 	// mapping names for two things at once.
-	ErrAmbiguous = errors.New("reaper: queue: one name for two things")
+	ErrAmbiguous = errors.New("reaper: queue: duplicate name")
 
 	// ErrGrace is wrapped by New's error for each grace that is above 0 and below a
 	// microsecond.
@@ -53,7 +53,7 @@ var (
 	ErrIntervals = errors.New("reaper: MinInterval is above Interval, which is 30s unless set")
 
 	// ErrInTransaction is Run's error for a Reaper whose DB is a transaction.
-	ErrInTransaction = errors.New("reaper: cannot run inside a transaction")
+	ErrInTransaction = errors.New("reaper: Run needs a pool or a connection, not a transaction")
 
 	// ErrReadOnly is wrapped by the error of an apply on a hot standby, or on a
 	// connection whose transactions are read-only.
@@ -61,7 +61,7 @@ var (
 
 	// ErrLeaseType is wrapped by the error of a call that finds a lease's end
 	// which is not a timestamp with time zone.
-	ErrLeaseType = errors.New("reaper: the column of the lease's end is not a timestamptz")
+	ErrLeaseType = errors.New("reaper: the lease_until column is not a timestamptz")
 
 	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection
 	// broke, or whose context ended, during the exchange that commits, which also
@@ -159,7 +159,7 @@ func (e *sourceError) Error() string { return fmt.Sprintf("reaper: read gates: %
 func (e *sourceError) Unwrap() error { return e.err }
 
 // errTooLong is wrapped by the error of a loop's apply that reached applyTimeout.
-var errTooLong = errors.New("reaper: the apply took too long")
+var errTooLong = errors.New("reaper: the apply took longer than 5 minutes")
 
 // faultOf tells what an error says of the database. The gates of a source of the
 // caller's own may be in another one.

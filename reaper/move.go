@@ -130,7 +130,7 @@ func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob,
 		job.receipt, byID[job.id] = own[0], own[1:]
 		switch {
 		case !job.receipt.Valid():
-			return fmt.Errorf("%w: the document for job %q is no JSON object", ErrReceipts, job.id)
+			return fmt.Errorf("%w: the document for job %q is not a JSON object", ErrReceipts, job.id)
 		case job.receipt.Refused:
 			rejected[job] = &refusedError{job.receipt.Reason}
 		case unclosed[job.id] != nil:
