@@ -3,13 +3,25 @@ package deadletter
 import (
 	"time"
 
+	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // letterKey is a letter that a call has found and locked, with its job.
 type letterKey struct {
 	DeadLetterID, JobID string
 	Instant             string // its moved_at, as a cursor has it
+}
+
+// queueFind queues a statement that finds and locks letters, and before it what tells
+// the locks of their table from theirs.
+func (t tables) queueFind(b *pgx.Batch, found *[]letterKey, sql string, w *where) {
+	b.Queue(t.in(sqlHoldLetters))
+	b.Queue(t.in(sql, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
+		return pgxscan.ScanAll(found, rows)
+	})
 }
 
 // deadJob is a job with dead letters.
@@ -51,19 +63,16 @@ func groupByJob(letters []letterKey) []*deadJob {
 	return jobs
 }
 
-func ids(jobs []*deadJob) []string {
-	list := make([]string, len(jobs))
-	for i, job := range jobs {
-		list[i] = job.id
-	}
-	return list
+// keysOf are the ids of jobs, as one parameter.
+func keysOf(jobs []*deadJob) string {
+	return pgtext.Array(len(jobs), func(i int) string { return jobs[i].id })
 }
 
 // queueLockRows queues what locks the dead queue rows of jobs and counts the others. A
 // row that comes to be dead in between is taken for locked by someone else. held are
 // the states of the rows that will be written.
 func (t tables) queueLockRows(b *pgx.Batch, jobs []*deadJob, held string) {
-	keys := array(ids(jobs))
+	keys := keysOf(jobs)
 	var n int
 	var dead bool
 	b.Queue(t.in(sqlHoldQueue, "{held}", t.in(held)))

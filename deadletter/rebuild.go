@@ -14,10 +14,10 @@ import (
 // state. The key's own value is written also where an identity would make one.
 // Served by the letters' key.
 //
-// The letter's job may be jsonb, json or text. A json column of the queue may
-// hold escapes that PostgreSQL stores and cannot decode, and one of them would
-// keep the whole document from being taken apart. So they are replaced first, by
-// a text that no document can hold, and put back into the raw values.
+// A json column of the queue may hold escapes that PostgreSQL stores and cannot
+// decode, and one of them would keep the whole document from being taken apart. So
+// they are replaced first, by a text that no document can hold, and put back into
+// the raw values.
 //
 //	$1 dead letter ids  array of the key's type
 //	$2 waits            bigint[], microseconds until each job is to run
