@@ -17,7 +17,7 @@ type letterKey struct {
 
 // queueFind queues a statement that finds and locks letters, and before it what tells
 // the locks of their table from theirs.
-func (t tables) queueFind(b *pgx.Batch, found *[]letterKey, sql string, w *where) {
+func (t target) queueFind(b *pgx.Batch, found *[]letterKey, sql string, w *where) {
 	b.Queue(t.in(sqlHoldLetters))
 	b.Queue(t.in(sql, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
 		return pgxscan.ScanAll(found, rows)
@@ -71,7 +71,7 @@ func keysOf(jobs []*deadJob) string {
 // queueLockRows queues what locks the dead queue rows of jobs and counts the others. A
 // row that comes to be dead in between is taken for locked by someone else. held are
 // the states of the rows that will be written.
-func (t tables) queueLockRows(b *pgx.Batch, jobs []*deadJob, held string) {
+func (t target) queueLockRows(b *pgx.Batch, jobs []*deadJob, held string) {
 	keys := keysOf(jobs)
 	var n int
 	var dead bool

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // PurgeConfig says how to purge. Its zero value removes redriven letters alone.
@@ -67,18 +66,14 @@ const maxPurgeFailures = 100
 // savepoint in it.
 func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg PurgeConfig) (*PurgeResult, error) {
 	result := &PurgeResult{}
-	t, err := store.tables()
-	faults := []error{checkDB(db), err, checkAge("olderThan", olderThan), cfg.validate()}
-	if err := errors.Join(faults...); err != nil {
+	t, err := store.target(db)
+	if err := errors.Join(err, checkAge("olderThan", olderThan), cfg.validate()); err != nil {
 		return result, err
 	}
 	if cfg.Batch == 0 {
 		cfg.Batch = 1000
 	}
-	p := &purge{
-		tables: t, db: db, nested: pgtx.IsNested(db), age: olderThan,
-		filter: cfg.Filter, limit: cfg.Batch, result: result,
-	}
+	p := &purge{target: t, age: olderThan, filter: cfg.Filter, limit: cfg.Batch, result: result}
 	if cfg.Filter.Status != StatusUnredriven {
 		err = p.drain(ctx, false)
 	}
@@ -90,9 +85,7 @@ func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg
 
 // purge is one call.
 type purge struct {
-	tables
-	db     DB
-	nested bool
+	target
 	age    time.Duration
 	filter Filter
 	limit  int
@@ -104,7 +97,7 @@ func (p *purge) drain(ctx context.Context, unredriven bool) error {
 	var after cursor
 	for {
 		var batch purgeBatch
-		err := p.transact(ctx, p.db, func(tx pgx.Tx) error {
+		err := p.transact(ctx, func(tx pgx.Tx) error {
 			batch = purgeBatch{purge: p, tx: tx, unredriven: unredriven}
 			if err := batch.find(ctx, after); err != nil {
 				return p.filter.wrap("purge", err)
@@ -157,15 +150,8 @@ func (b *purgeBatch) remove(ctx context.Context) error {
 			return err
 		}
 	}
-	var ready []*deadJob
-	for _, job := range b.jobs {
-		if job.locked != job.dead {
-			job.skip = SkipLocked
-		} else {
-			ready = append(ready, job)
-		}
-	}
-	return b.write(ctx, b.tx, b.nested, ready, b.queueRemove)
+	b.jobs = slices.DeleteFunc(b.jobs, func(job *deadJob) bool { return job.locked != job.dead })
+	return b.write(ctx, b.tx, b.jobs, b.queueRemove)
 }
 
 // queueRemove queues what removes the letters of jobs, and returns for which of
@@ -191,16 +177,14 @@ func (b *purgeBatch) queueRemove(batch *pgx.Batch, jobs []*deadJob) (missing fun
 func (b *purgeBatch) report() {
 	letters := 0
 	for _, job := range b.jobs {
-		switch {
-		case job.skip != "":
-		case job.failure != nil:
-			b.result.FailedCount += len(job.found)
-			if len(b.result.Failures) < maxPurgeFailures {
-				b.result.Failures = append(b.result.Failures, *job.failure)
-			}
-		default:
+		if job.failure == nil {
 			letters += len(job.found)
 			b.result.JobCount += job.removed
+			continue
+		}
+		b.result.FailedCount += len(job.found)
+		if len(b.result.Failures) < maxPurgeFailures {
+			b.result.Failures = append(b.result.Failures, *job.failure)
 		}
 	}
 	if b.unredriven {

@@ -57,7 +57,7 @@ const (
 // rebuildStatement returns the statement that puts rows back into the queue, as the queue
 // is today: a column that was dropped since is left out, and one that was added
 // since is filled as an insert would fill it.
-func (t tables) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error) {
+func (t target) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error) {
 	queue, retryWaiting := t.in("{queue}"), t.in("{retry_waiting}")
 	var columns []column
 	if err := pgxscan.Select(ctx, tx, &columns, sqlColumns, queue, array(t.columns)); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
-	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // Redrive sends jobs back to the queue, in one transaction: those of the oldest
@@ -61,8 +60,8 @@ import (
 // type, [ErrReadOnly] on a standby, else a [pgconn.PgError]. No error holds what a
 // job held.
 func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filter, limit int) (*RedriveResult, error) {
-	t, err := store.tables()
-	faults := []error{checkDB(db), err, checkActor(actor), filter.validate(), checkLimit(limit)}
+	t, err := store.target(db)
+	faults := []error{err, checkActor(actor), filter.validate(), checkLimit(limit)}
 	if filter.Status == StatusRedriven {
 		faults = append(faults, fmt.Errorf("%w: redriven letters cannot be redriven", ErrFilter))
 	}
@@ -70,8 +69,8 @@ func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filte
 		return nil, err
 	}
 	var result *RedriveResult
-	err = t.transact(ctx, db, func(tx pgx.Tx) error {
-		r := &redrive{tables: t, tx: tx, nested: pgtx.IsNested(db), actor: actor, filter: filter, limit: limit}
+	err = t.transact(ctx, func(tx pgx.Tx) error {
+		r := &redrive{target: t, tx: tx, actor: actor, filter: filter, limit: limit}
 		result = &r.result
 		return r.run(ctx)
 	})
@@ -83,10 +82,8 @@ func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filte
 
 // redrive is the transaction of one call.
 type redrive struct {
-	tables
+	target
 	tx     pgx.Tx
-	nested bool
-
 	actor  string
 	filter Filter
 	limit  int
@@ -147,7 +144,7 @@ func (r *redrive) requeue(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.write(ctx, r.tx, r.nested, ready, r.queueWrites)
+	return r.write(ctx, r.tx, ready, r.queueWrites)
 }
 
 // report says what became of each job.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // Store is a dead-letter table and the queue that its jobs came from, for those
@@ -49,8 +51,11 @@ type Store struct {
 	Spread time.Duration
 }
 
-// tables is a store with every name in it quoted.
-type tables struct {
+// target is a store with every name in it quoted, and its database.
+type target struct {
+	db     DB
+	nested bool // db is a transaction of the caller's
+
 	names   []string // placeholders and SQL
 	columns []string // those of the queue, in the order of Queue.columns
 
@@ -58,19 +63,19 @@ type tables struct {
 	spread      time.Duration
 }
 
-func (s Store) tables() (tables, error) {
+func (s Store) target(db DB) (target, error) {
 	queue := s.Queue.orReference()
 	n := queue.allNames()
 	letters, err := s.Table.quoted()
 	n.Add("dead_letter", letters)
 	timeout, negative := s.lockTimeout()
-	return tables{n.Pairs, queue.columns(), timeout, s.Spread},
-		errors.Join(err, faults(n), queue.distinct(), negative, checkAge("Spread", s.Spread))
+	return target{db, pgtx.IsNested(db), n.Pairs, queue.columns(), timeout, s.Spread},
+		errors.Join(checkDB(db), err, faults(n), queue.distinct(), negative, checkAge("Spread", s.Spread))
 }
 
 // in puts the names, and others as pairs of placeholder and SQL, into a
 // statement. What it puts in is not searched again.
-func (t tables) in(sql string, others ...string) string {
+func (t target) in(sql string, others ...string) string {
 	return strings.NewReplacer(append(others, t.names...)...).Replace(sql)
 }
 
