@@ -26,15 +26,15 @@ const letterKeys = `
 select d.dead_letter_id::text as dead_letter_id,
   d.job_id::text as job_id,
   to_jsonb(d.moved_at) #>> '{}' as instant
-from {dead_letter} d
-`
+from {dead_letter} d`
 
 // sqlRedrive locks and reads the letters to redrive, oldest first. Those that
 // someone else has locked are passed, not waited for.
 //
 //	$1 limit   bigint
 //	$2 filter
-const sqlRedrive = `-- deadletter.redrive` + letterKeys + `where d.redriven_at is null{and}
+const sqlRedrive = `-- deadletter.redrive` + letterKeys + `
+where d.redriven_at is null{and}
 order by d.moved_at, d.dead_letter_id
 limit $1::bigint
 for no key update skip locked`
@@ -160,7 +160,8 @@ returning d.dead_letter_id::text`
 //	$1 limit       bigint
 //	$2 older than  bigint, microseconds
 //	$3 filter      a cursor, and more for redriven ones
-const sqlPurge = `-- deadletter.purge` + letterKeys + `where d.moved_at < now() - $2::bigint * interval '1 microsecond'{and}
+const sqlPurge = `-- deadletter.purge` + letterKeys + `
+where d.moved_at < now() - $2::bigint * interval '1 microsecond'{and}
 order by d.moved_at, d.dead_letter_id
 limit $1::bigint
 for update skip locked`
