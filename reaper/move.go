@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/letter"
 )
 
 // queueMoverMove queues what comes before a mover that is promised rows with the
@@ -24,13 +25,26 @@ func (a *attempt) queueMoverMove(batch *pgx.Batch, jobs []*claimedJob) func(cont
 			return a.callMover(ctx, jobs)
 		}
 	}
-	receipts := a.r.function.Queue(batch, a.letterBatch(jobs))
+	receipts := a.queueCall(batch, a.letterBatch(jobs))
 	unclosed := a.queueClose(batch, jobs)
 	return func(context.Context) error {
 		if err := bump.err(); err != nil {
 			return err
 		}
 		return keepReceipts(receipts, jobs, unclosed)
+	}
+}
+
+// queueCall queues the call of the mover's function. The function it returns gives the
+// receipts once the batch was answered.
+func (a *attempt) queueCall(batch *pgx.Batch, letters deadletter.Batch) func() ([]deadletter.Receipt, error) {
+	call := letter.Call{
+		Function: a.r.function, Table: letters.Queue.Table, JobID: letters.Queue.JobID,
+		IDs: letters.IDs(), Actor: letters.Actor, FinalError: letters.FinalError,
+	}
+	documents := call.Queue(batch)
+	return func() ([]deadletter.Receipt, error) {
+		return letter.Receipts(call.IDs, *documents, deadletter.NewReceipt, deadletter.Refuse)
 	}
 }
 
@@ -129,7 +143,7 @@ func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob,
 		}
 		job.receipt, byID[job.id] = own[0], own[1:]
 		switch {
-		case !job.receipt.Valid():
+		case !letter.IsReceipt(job.receipt.Document):
 			return fmt.Errorf("%w: the document for job %q is not a JSON object", ErrReceipts, job.id)
 		case job.receipt.Refused:
 			rejected[job] = &refusedError{job.receipt.Reason}

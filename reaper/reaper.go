@@ -9,6 +9,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/letter"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 	"github.com/lease-governance/leasereaper/internal/stmt"
 )
@@ -26,9 +27,9 @@ type Reaper struct {
 
 	// What Config has of the library's own parts, whose statements travel with the
 	// reaper's.
-	source   gates.Pipeliner      // nil: another source
-	letters  pgx.Identifier       // the dead-letter table; nil: another mover
-	function deadletter.Pipeliner // nil: another mover
+	source   gates.Pipeliner // nil: another source
+	letters  pgx.Identifier  // the dead-letter table; nil: another mover
+	function pgx.Identifier  // the mover's function; nil: another mover
 
 	lockTimeout, shortLockTimeout string // milliseconds
 
@@ -85,14 +86,15 @@ func builtinSource(source gates.Source) gates.Pipeliner {
 	return nil
 }
 
-// builtinMover returns what the library's own movers write to: the name of a
-// dead-letter table, or a function.
-func builtinMover(mover deadletter.Mover) (letters pgx.Identifier, function deadletter.Pipeliner) {
+// builtinMover returns the name of what one of the library's own movers uses: a
+// dead-letter table, or a function. Another type may embed one of them and have a Move
+// of its own.
+func builtinMover(mover deadletter.Mover) (letters, function pgx.Identifier) {
 	switch mover := mover.(type) {
 	case deadletter.Table:
 		return orName(mover.Name, "job_dead_letter"), nil
 	case deadletter.Function:
-		return nil, mover
+		return nil, orName(mover.Name, letter.DefaultFunction)
 	}
 	return nil, nil
 }

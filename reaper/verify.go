@@ -7,7 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 	"github.com/lease-governance/leasereaper/internal/verify"
@@ -113,6 +112,7 @@ func (r *Reaper) verifyTarget() verify.Target {
 		FinalError: FinalErrorReaped,
 		Gates:      fmt.Sprintf("%T", r.cfg.Gates),
 		Letters:    r.letters,
+		Function:   r.function,
 	}
 	for _, column := range []*string{&target.Columns.JobKind, &target.Columns.LastError} {
 		if *column == None {
@@ -129,9 +129,6 @@ func (r *Reaper) verifyTarget() verify.Target {
 			return err
 		})
 		return values, err
-	}
-	if function, ok := r.cfg.DeadLetter.(deadletter.Function); ok {
-		target.Function = orName(function.Name, "fn_job_move_to_dead_letter")
 	}
 	return target
 }

@@ -1,8 +1,9 @@
-// Package letter has the SQL that stores jobs in a dead-letter table, for the
-// reaper and for the mover of package deadletter.
+// Package letter has the SQL that stores jobs in a dead-letter table, and the call of a
+// function that does so, for the reaper and for the movers of package deadletter.
 package letter
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
@@ -114,4 +115,10 @@ func (r Receipt) JSON() json.RawMessage {
 	r.State = "dead_letter"
 	document, _ := json.Marshal(r) // texts and an integer cannot fail
 	return document
+}
+
+// IsReceipt reports whether a document is what a receipt may hold: a JSON object, or
+// nothing.
+func IsReceipt(document json.RawMessage) bool {
+	return len(document) == 0 || json.Valid(document) && bytes.HasPrefix(bytes.TrimSpace(document), []byte("{"))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // Inside a caller's transaction all of it is the caller's to keep or to drop, and
@@ -13,10 +14,11 @@ import (
 func TestInACallersTransactionEverythingIsASavepoint(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "a", "b", "c")
-	execute(t, pool, `create table notes (n int)`, `delete from job_queue where job_kind = 'b'`)
-	before := fingerprint(t, pool)
-	tx := begin(t, pool)
-	execute(t, tx, `insert into notes values (1)`)
+	reapertest.Exec(t, pool, `create table notes (n int)`)
+	reapertest.Exec(t, pool, `delete from job_queue where job_kind = 'b'`)
+	before := reapertest.Contents(t, pool)
+	tx := reapertest.Begin(t, pool)
+	reapertest.Exec(t, tx, `insert into notes values (1)`)
 
 	require.Len(t, list(t, tx, deadletter.Filter{}, 10).Letters, 3)
 	_, err := deadletter.Redrive(t.Context(), tx, deadletter.Store{}, operator, deadletter.Filter{IDs: []string{"x"}}, 10)
@@ -26,11 +28,11 @@ func TestInACallersTransactionEverythingIsASavepoint(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, purged.UnredrivenCount)
 	require.Equal(t, 1, purged.JobCount)
-	require.Equal(t, 1, one[int](t, tx, `select count(*) from notes`))
+	require.Equal(t, 1, reapertest.One[int](t, tx, `select count(*) from notes`))
 
-	require.Equal(t, before, fingerprint(t, pool))
+	require.Equal(t, before, reapertest.Contents(t, pool))
 	require.NoError(t, tx.Rollback(t.Context()))
-	require.Equal(t, before, fingerprint(t, pool))
+	require.Equal(t, before, reapertest.Contents(t, pool))
 }
 
 // A deferred constraint of the caller's is the caller's business until the
@@ -38,14 +40,15 @@ func TestInACallersTransactionEverythingIsASavepoint(t *testing.T) {
 func TestACallersConstraintsStayDeferred(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "a")
-	execute(t, pool, `create table parents (id int primary key);
+	reapertest.Exec(t, pool, `create table parents (id int primary key);
 		create table children (id int references parents deferrable initially deferred)`)
-	tx := begin(t, pool)
-	execute(t, tx, `insert into children values (1)`)
+	tx := reapertest.Begin(t, pool)
+	reapertest.Exec(t, tx, `insert into children values (1)`)
 
 	require.Equal(t, ids, jobsOf(redriveAll(t, tx, deadletter.Filter{})))
 
-	execute(t, tx, `insert into children values (2)`, `insert into parents values (1), (2)`)
+	reapertest.Exec(t, tx, `insert into children values (2)`)
+	reapertest.Exec(t, tx, `insert into parents values (1), (2)`)
 	require.NoError(t, tx.Commit(t.Context()))
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // stored is a value that a queue may hold, and what a redrive makes of it.
@@ -200,16 +201,17 @@ func TestEveryTypeComesBack(t *testing.T) {
 			names := lay(t, pool, test.job)
 			want := map[string]string{}
 			for i, name := range names {
-				want[name] = one[string](t, pool, fmt.Sprintf(`select coalesce(c%d::text, 'NULL') from job_queue where job_kind = $1`, i), name)
+				want[name] = reapertest.One[string](t, pool, fmt.Sprintf(`select coalesce(c%d::text, 'NULL') from job_queue where job_kind = $1`, i), name)
 				if v := values()[name]; test.job == "jsonb" && v.asJSONB != "" {
 					want[name] = v.asJSONB
 				} else if test.job != "jsonb" && v.asText != "" {
 					want[name] = v.asText
 				}
 			}
-			execute(t, pool, `
+			reapertest.Exec(t, pool, `
 insert into job_dead_letter (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
-select job_id, job_kind, 5, 5, 'e', 'me', row_to_json(q.*)::`+test.job+` from job_queue q`, `delete from job_queue`)
+select job_id, job_kind, 5, 5, 'e', 'me', row_to_json(q.*)::`+test.job+` from job_queue q`)
+			reapertest.Exec(t, pool, `delete from job_queue`)
 
 			page, err := deadletter.ListWithJobs(t.Context(), pool, deadletter.Store{}, deadletter.Filter{}, 1000)
 			require.NoError(t, err)
@@ -217,10 +219,10 @@ select job_id, job_kind, 5, 5, 'e', 'me', row_to_json(q.*)::`+test.job+` from jo
 			require.Empty(t, redriveAll(t, pool, deadletter.Filter{}).Failures)
 
 			for i, name := range names {
-				got := one[string](t, pool, fmt.Sprintf(`select coalesce(c%d::text, 'NULL') from job_queue where job_kind = $1`, i), name)
+				got := reapertest.One[string](t, pool, fmt.Sprintf(`select coalesce(c%d::text, 'NULL') from job_queue where job_kind = $1`, i), name)
 				require.Equal(t, want[name], got, name)
 			}
-			requireAgreement(t, pool)
+			reapertest.RequireAgreement(t, pool)
 		})
 	}
 }

@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lease-governance/leasereaper/internal/reapertest"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // wrapped is a service's own type around its pool.
@@ -24,7 +23,7 @@ type wrapped struct{ *pgxpool.Pool }
 func newConnections(t *testing.T, pool *pgxpool.Pool) map[string]deadletter.DB {
 	t.Helper()
 	dbs := map[string]deadletter.DB{}
-	for mode, pool := range inEveryMode(t, pool) {
+	for mode, pool := range reapertest.InEveryMode(t, pool) {
 		conn, err := pgx.ConnectConfig(t.Context(), pool.Config().ConnConfig)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
@@ -78,9 +77,9 @@ func TestATableUnderDDLIsTheErrorOfTheCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, _ := openLetters(t, "a", "b")
-			execute(t, pool, test.before)
-			migration := begin(t, pool)
-			execute(t, migration, `lock table `+test.locking)
+			reapertest.Exec(t, pool, test.before)
+			migration := reapertest.Begin(t, pool)
+			reapertest.Exec(t, migration, `lock table `+test.locking)
 
 			store := deadletter.Store{LockTimeout: 20 * time.Millisecond}
 			dbs := newConnections(t, pool)
@@ -97,12 +96,62 @@ func TestATableUnderDDLIsTheErrorOfTheCall(t *testing.T) {
 	}
 }
 
+// An index that is made on one partition is no job's fault either. Taken for one, each
+// of ten thousand jobs would wait for the lock by itself.
+func TestAPartitionUnderDDLIsTheErrorOfTheCall(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ before, partition, call string }{
+		"redrive, where the jobs are":      {"", "jobs_dead", "redrive"},
+		"redrive, where the jobs go":       {"", "jobs_back", "redrive"},
+		"rebuild, where the jobs go":       {"delete from jobs", "jobs_back", "redrive"},
+		"redrive, where the letters are":   {"", "letters_new", "redrive"},
+		"purge, where the letters are":     {"update job_dead_letter set redriven_at = moved_at", "letters_new", "purge"},
+		"purge of all, where the jobs are": {"", "jobs_dead", "purge all"},
+	}
+	for name, test := range tests {
+		for _, mode := range []string{"share", "access exclusive"} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				t.Parallel()
+				pool, r, store := partitioned(t)
+				_, err := r.Apply(t.Context(), actor, 100)
+				require.NoError(t, err)
+				reapertest.Exec(t, pool, test.before)
+				migration := reapertest.Begin(t, pool)
+				reapertest.Exec(t, migration, `lock table `+test.partition+` in `+mode+` mode`)
+				store.LockTimeout = 20 * time.Millisecond
+
+				reapertest.RequireLockTimeout(t, mode, func(ctx context.Context) error { return calls[test.call](ctx, pool, store) })
+			})
+		}
+	}
+}
+
+// A partition that holds no job of the call is nobody's business: live jobs are many,
+// and an index is made on them now and then.
+func TestAnotherPartitionUnderDDLHoldsUpNoCall(t *testing.T) {
+	t.Parallel()
+	pool, r, store := partitioned(t)
+	_, err := r.Apply(t.Context(), actor, 100)
+	require.NoError(t, err)
+	migration := reapertest.Begin(t, pool)
+	reapertest.Exec(t, migration, `lock table jobs_rest in share mode`)
+
+	redriven, err := deadletter.Redrive(t.Context(), pool, store, operator, deadletter.Filter{}, 10)
+	require.NoError(t, err)
+	require.Equal(t, 10, redriven.RedrivenCount)
+	reapertest.Exec(t, migration, `lock table jobs_back in share mode`)
+	purged, err := deadletter.Purge(t.Context(), pool, store, 0, deadletter.PurgeConfig{Unredriven: true})
+	require.NoError(t, err)
+	require.Equal(t, 10, purged.JobCount)
+}
+
 // Two stores share a pool. What a connection has prepared for the first is not what
 // the second needs.
 func TestASecondStoreWaitsForTheLockTimeoutAtMost(t *testing.T) {
 	t.Parallel()
 	admin, _ := openLetters(t, "a", "b")
-	execute(t, admin, `create table other_letters (like job_dead_letter including all);
+	reapertest.Exec(t, admin, `create table other_letters (like job_dead_letter including all);
 insert into other_letters select * from job_dead_letter`)
 	pool := pgtest.Connect(t, admin, func(config *pgxpool.Config) { config.MaxConns = 1 })
 	redriveAll(t, pool, deadletter.Filter{})
@@ -113,8 +162,8 @@ insert into other_letters select * from job_dead_letter`)
 	second := deadletter.Store{
 		LockTimeout: 20 * time.Millisecond, Table: deadletter.Table{Name: pgx.Identifier{"other_letters"}},
 	}
-	migration := begin(t, admin)
-	execute(t, migration, `lock table other_letters in access exclusive mode`)
+	migration := reapertest.Begin(t, admin)
+	reapertest.Exec(t, migration, `lock table other_letters in access exclusive mode`)
 
 	for name, call := range calls {
 		reapertest.RequireLockTimeout(t, name, func(ctx context.Context) error { return call(ctx, pool, second) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // Where a letter cannot be made to fit, the operator has to hear why, and the
@@ -70,35 +71,36 @@ func TestARowThatCannotBeRebuiltIsAFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
-			execute(t, pool, `alter table job_queue add column mine text default '42'`)
+			reapertest.Exec(t, pool, `alter table job_queue add column mine text default '42'`)
 			ids := bury(t, pool, "even", "odd", "even", "even")
 			letter := letterOf(t, pool, ids[1])
-			execute(t, pool, `delete from job_queue`, test.since)
-			before := one[string](t, pool, oddRows)
+			reapertest.Exec(t, pool, `delete from job_queue`)
+			reapertest.Exec(t, pool, test.since)
+			before := reapertest.One[string](t, pool, oddRows)
 
 			result := redriveAll(t, pool, deadletter.Filter{})
 
 			require.Equal(t, []deadletter.Failure{{letter, ids[1], test.sqlState, test.text}}, result.Failures)
 			require.Equal(t, []string{ids[0], ids[2], ids[3]}, jobsOf(result))
-			require.Equal(t, before, one[string](t, pool, oddRows))
-			requireAgreement(t, pool)
+			require.Equal(t, before, reapertest.One[string](t, pool, oddRows))
+			reapertest.RequireAgreement(t, pool)
 		})
 	}
 }
 
-// Turned-away rows of a large batch are found by halving, and cost the others
+// Rejected rows of a large batch are found by halving, and cost the others
 // nothing.
 func TestRedriveFindsTheFewThatCannot(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	enqueue(t, pool, many(300)...)
 	require.Equal(t, 300, reap(t, pool).DeadLetterCount)
-	execute(t, pool, `delete from job_queue where hashtext(job_id::text) % 2 = 0`,
-		`alter table job_queue add check (state <> 'retry_waiting' or job_kind not in ('kind-7', 'kind-77', 'kind-78', 'kind-299'))`)
+	reapertest.Exec(t, pool, `delete from job_queue where hashtext(job_id::text) % 2 = 0`)
+	reapertest.Exec(t, pool, `alter table job_queue add check (state <> 'retry_waiting' or job_kind not in ('kind-7', 'kind-77', 'kind-78', 'kind-299'))`)
 
 	result := redriveAll(t, pool, deadletter.Filter{})
 
 	require.Equal(t, 296, result.RedrivenCount)
 	require.Len(t, result.Failures, 4)
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // oddNames returns names that a careless quoting, or a second search of a
@@ -36,23 +37,23 @@ const oddSchemas = `create schema "Odd-Schema"; create schema "a.b"`
 func TestTableFindsOddNames(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, oddSchemas)
-	pools := inEveryMode(t, pool)
+	reapertest.Exec(t, pool, oddSchemas)
+	pools := reapertest.InEveryMode(t, pool)
 
 	for name, id := range oddNames() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mover := deadletter.Table{Name: id}
 			require.NoError(t, mover.Validate())
-			execute(t, pool, `create table `+id.Sanitize()+` (like job_dead_letter including all)`)
+			reapertest.Exec(t, pool, `create table `+id.Sanitize()+` (like job_dead_letter including all)`)
 			for mode, pool := range pools {
-				tx := begin(t, pool)
+				tx := reapertest.Begin(t, pool)
 				batch := claim(t, tx, reference(), enqueue(t, pool, "invoice"))
 				receipts, err := mover.Move(t.Context(), tx, batch)
 				require.NoError(t, err, mode)
 				require.Len(t, receipts, 1, mode)
 				require.False(t, receipts[0].Refused, mode)
-				require.Equal(t, batch.Jobs[0].ID, value(t, tx, `select job_id::text from `+id.Sanitize()), mode)
+				require.Equal(t, batch.Jobs[0].ID, reapertest.One[string](t, tx, `select job_id::text from `+id.Sanitize()), mode)
 				require.NoError(t, tx.Rollback(t.Context()))
 			}
 		})
@@ -63,18 +64,18 @@ func TestTableFindsOddNames(t *testing.T) {
 func TestFunctionFindsOddNames(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, oddSchemas)
-	pools := inEveryMode(t, pool)
+	reapertest.Exec(t, pool, oddSchemas)
+	pools := reapertest.InEveryMode(t, pool)
 
 	for name, id := range oddNames() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			mover := deadletter.Function{Name: id}
 			require.NoError(t, mover.Validate())
-			execute(t, pool, `create function `+id.Sanitize()+`(uuid, text, text) returns jsonb language sql
+			reapertest.Exec(t, pool, `create function `+id.Sanitize()+`(uuid, text, text) returns jsonb language sql
 				as 'select jsonb_build_object(''job'', $1, ''actor'', $2, ''error'', $3)'`)
 			for mode, pool := range pools {
-				tx := begin(t, pool)
+				tx := reapertest.Begin(t, pool)
 				batch := claim(t, tx, reference(), enqueue(t, pool, "invoice"))
 				receipts, err := mover.Move(t.Context(), tx, batch)
 				require.NoError(t, err, mode)

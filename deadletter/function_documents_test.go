@@ -5,10 +5,13 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // returning creates a function that returns an SQL expression, and calls it for
@@ -16,11 +19,11 @@ import (
 func returning(t *testing.T, sql string) map[pgx.QueryExecMode]answer {
 	t.Helper()
 	pool := pgtest.New(t)
-	execute(t, pool, `create function fn_answer(uuid, text, text) returns jsonb language sql as $fn$ select `+sql+` $fn$`)
+	reapertest.Exec(t, pool, `create function fn_answer(uuid, text, text) returns jsonb language sql as $fn$ select `+sql+` $fn$`)
 	ids := enqueue(t, pool, "invoice")
 	answers := map[pgx.QueryExecMode]answer{}
-	for mode, pool := range inEveryMode(t, pool) {
-		tx := begin(t, pool)
+	for mode, pool := range reapertest.InEveryMode(t, pool) {
+		tx := reapertest.Begin(t, pool)
 		mover := deadletter.Function{Name: pgx.Identifier{"fn_answer"}}
 		receipts, err := mover.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 		answers[mode] = answer{ids[0], receipts, err}
@@ -150,4 +153,39 @@ func TestFunctionsOtherAnswersAreErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A function that returns a set could answer one job twice and another not at
+// all; taken in order, the second answer would pass for the other job's.
+func TestFunctionThatReturnsASetAnswersEachJobForItself(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	ids := enqueue(t, pool, "twice", "never")
+	_, err := pool.Exec(t.Context(), `create function set_of(p_job_id uuid, p_actor text, p_error text)
+		returns setof jsonb language sql as $$
+			select jsonb_build_object('job_id', q.job_id, 'refused', false)
+			from job_queue q, generate_series(1, 2) where q.job_id = p_job_id and q.job_kind = 'twice' $$`)
+	require.NoError(t, err)
+	mover := deadletter.Function{Name: pgx.Identifier{"set_of"}}
+
+	receipts, err := inTx(t, pool, mover, ids[1])
+	require.NoError(t, err)
+	require.True(t, receipts[0].Refused)
+
+	_, err = inTx(t, pool, mover, ids...)
+	var pgErr *pgconn.PgError
+	require.ErrorAs(t, err, &pgErr)
+	require.Equal(t, "21000", pgErr.Code) // cardinality_violation
+}
+
+func inTx(t *testing.T, pool *pgxpool.Pool, mover deadletter.Mover, ids ...string) ([]deadletter.Receipt, error) {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback(t.Context()) //nolint:errcheck // nothing is kept
+	batch := deadletter.Batch{Actor: actor, FinalError: finalError, Queue: reference()}
+	for _, id := range ids {
+		batch.Jobs = append(batch.Jobs, deadletter.Job{ID: id, Attempts: 5})
+	}
+	return mover.Move(t.Context(), tx, batch)
 }

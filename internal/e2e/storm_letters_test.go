@@ -1,4 +1,4 @@
-package deadletter_test
+package e2e_test
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
 // ledger logs what comes back to the queue and what leaves it, and what becomes of
 // letters, with the transaction that did it.
-const ledger = `
+const letterLedger = `
 create table ledger (tx bigint, what text, job uuid);
 create function note_job() returns trigger language plpgsql as $$
 begin
@@ -43,8 +43,8 @@ end $$;
 create trigger note after insert or update or delete on job_queue for each row execute function note_job();
 create trigger note after update or delete on job_dead_letter for each row execute function note_letter()`
 
-// storm is a queue in which everything happens at once.
-type storm struct {
+// letterStorm is a queue in which everything happens at once.
+type letterStorm struct {
 	t    *testing.T
 	pool *pgxpool.Pool
 }
@@ -54,10 +54,13 @@ type storm struct {
 func TestRowsAndLettersNeverDisagreeInAStorm(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	enqueue(t, pool, many(200)...)
-	require.Equal(t, 200, reap(t, pool).DeadLetterCount)
-	execute(t, pool, `delete from job_queue where hashtext(job_id::text) % 4 = 0`, ledger)
-	s := storm{t, pgtest.Connect(t, pool, func(config *pgxpool.Config) { config.MaxConns = 12 })}
+	reapertest.Stale(t, pool, "kind", 200, 4, 5)
+	apply := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{Gates: reapertest.OpenGate}), 1000)
+	require.Equal(t, 200, apply.DeadLetterCount)
+	require.Empty(t, apply.Failures)
+	reapertest.Exec(t, pool, `delete from job_queue where hashtext(job_id::text) % 4 = 0`)
+	reapertest.Exec(t, pool, letterLedger)
+	s := letterStorm{t, pgtest.Connect(t, pool, func(config *pgxpool.Config) { config.MaxConns = 12 })}
 
 	var wg sync.WaitGroup
 	for _, act := range []func(context.Context) error{
@@ -73,7 +76,7 @@ func TestRowsAndLettersNeverDisagreeInAStorm(t *testing.T) {
 	}
 	wg.Wait()
 
-	require.Empty(t, column(t, pool, `
+	require.Empty(t, reapertest.Column(t, pool, `
 with tx as (
   select tx, job,
     count(*) filter (where what = 'job back') as back,
@@ -87,9 +90,9 @@ with tx as (
 select 'back: ' || back || ', letters redriven: ' || redriven || ', removed: ' || removed || ', letters removed: ' || letters || ', twice: ' || twice
 from tx
 where (back > 0) <> (redriven > 0) or back > 1 or removed > letters or twice > 0`))
-	require.NotZero(t, one[int](t, pool, `select count(*) from ledger where what = 'job back'`))
-	execute(t, pool, `update job_queue set attempts = 0, last_error = null, lease_owner = null where state = 'retry_waiting'`)
-	requireAgreement(t, pool)
+	require.NotZero(t, reapertest.One[int](t, pool, `select count(*) from ledger where what = 'job back'`))
+	reapertest.Exec(t, pool, `update job_queue set attempts = 0, last_error = null, lease_owner = null where state = 'retry_waiting'`)
+	reapertest.RequireAgreement(t, pool)
 }
 
 func isKilled(err error) bool {
@@ -97,29 +100,29 @@ func isKilled(err error) bool {
 	return !errors.As(err, &pgErr) || pgErr.Code == "57P01" || pgErr.Code == "40P01"
 }
 
-func (s storm) redrive(ctx context.Context) error {
-	_, err := deadletter.Redrive(ctx, s.pool, deadletter.Store{}, operator, deadletter.Filter{}, 1+rand.IntN(40))
+func (s letterStorm) redrive(ctx context.Context) error {
+	_, err := deadletter.Redrive(ctx, s.pool, deadletter.Store{}, "an operator", deadletter.Filter{}, 1+rand.IntN(40))
 	return err
 }
 
-func (s storm) purge(ctx context.Context) error {
+func (s letterStorm) purge(ctx context.Context) error {
 	cfg := deadletter.PurgeConfig{Batch: 1 + rand.IntN(10), Unredriven: rand.IntN(5) == 0}
 	age := time.Duration(rand.IntN(3000)) * time.Millisecond
 	_, err := deadletter.Purge(ctx, s.pool, deadletter.Store{}, age, cfg)
 	return err
 }
 
-func (s storm) reap(ctx context.Context) error {
-	r, err := reaper.New(s.pool, reaper.Config{Gates: gates.Static{SubstrateEnabled: true, ReaperEnabled: true}})
+func (s letterStorm) reap(ctx context.Context) error {
+	r, err := reaper.New(s.pool, reaper.Config{Gates: reapertest.OpenGate})
 	if err != nil {
 		return err
 	}
-	_, err = r.Apply(ctx, actor, 1+rand.IntN(40))
+	_, err = r.Apply(ctx, reapertest.Actor, 1+rand.IntN(40))
 	return err
 }
 
 // work claims jobs and dies over them, at the last try.
-func (s storm) work(ctx context.Context) error {
+func (s letterStorm) work(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, `
 update job_queue set state = 'leased', attempts = max_attempts - 1, lease_owner = 'w', lease_until = now() - '1s'::interval
 where job_id in (
@@ -130,7 +133,7 @@ where job_id in (
 
 // cleanUp removes dead rows from the queue, as a housekeeper may who relies on the
 // letters. It keeps out of the ledger.
-func (s storm) cleanUp(ctx context.Context) error {
+func (s letterStorm) cleanUp(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, `
 with gone as (
   delete from job_queue q
@@ -143,7 +146,7 @@ insert into ledger select txid_current(), 'letter removed', job_id from gone`)
 }
 
 // kill ends one backend that is at work.
-func (s storm) kill(ctx context.Context) error {
+func (s letterStorm) kill(ctx context.Context) error {
 	_, err := s.pool.Exec(ctx, `
 select pg_terminate_backend(pid) from pg_stat_activity
 where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle' limit 1`)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // The JSON is what other tools read; a field that appears, goes or changes its
@@ -82,7 +83,7 @@ func TestTheLettersJSONIsFixed(t *testing.T) {
 func TestTheLettersJSONIsReadBack(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "a", "b", "c")
-	execute(t, pool, `update job_queue set state = 'ready' where job_kind = 'b'`)
+	reapertest.Exec(t, pool, `update job_queue set state = 'ready' where job_kind = 'b'`)
 	page, err := deadletter.ListWithJobs(t.Context(), pool, deadletter.Store{}, deadletter.Filter{}, 2)
 	require.NoError(t, err)
 	requireSame(t, *page)

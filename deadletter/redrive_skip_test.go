@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// What someone put back by hand, or works on right now, is theirs. Redriven all
+// What someone requeued manually, or works on right now, is theirs. Redriven all
 // the same, it runs twice; waited for, it holds up all the others.
 func TestRedriveLeavesWhatIsSomeoneElses(t *testing.T) {
 	t.Parallel()
@@ -20,7 +21,7 @@ func TestRedriveLeavesWhatIsSomeoneElses(t *testing.T) {
 		committed bool
 		reason    string
 	}{
-		"back by hand":          {`update job_queue set state = 'ready' where job_kind = 'odd'`, true, deadletter.SkipAlive},
+		"requeued manually":     {`update job_queue set state = 'ready' where job_kind = 'odd'`, true, deadletter.SkipAlive},
 		"running":               {`update job_queue set state = 'leased', lease_until = now() + '1m' where job_kind = 'odd'`, true, deadletter.SkipAlive},
 		"done":                  {`update job_queue set state = 'succeeded' where job_kind = 'odd'`, true, deadletter.SkipAlive},
 		"being put back":        {`update job_queue set state = 'ready' where job_kind = 'odd'`, false, deadletter.SkipLocked},
@@ -33,22 +34,22 @@ func TestRedriveLeavesWhatIsSomeoneElses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, ids := openLetters(t, "even", "odd", "even")
-			execute(t, pool, `
+			reapertest.Exec(t, pool, `
 insert into job_dead_letter (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job, moved_at)
 select job_id, 'sibling', 5, 5, 'sibling', 'me', job, moved_at - '1h'::interval from job_dead_letter where job_kind = 'odd'`)
-			tx := begin(t, pool)
-			execute(t, tx, test.meanwhile)
+			tx := reapertest.Begin(t, pool)
+			reapertest.Exec(t, tx, test.meanwhile)
 			if test.committed {
 				require.NoError(t, tx.Commit(t.Context()))
 			}
-			before := one[string](t, pool, oddRows)
+			before := reapertest.One[string](t, pool, oddRows)
 
 			result := redriveAll(t, pool, deadletter.Filter{Kinds: []string{"even", "odd"}})
 
-			letter := one[string](t, pool, `select dead_letter_id::text from job_dead_letter where job_kind = 'odd'`)
+			letter := reapertest.One[string](t, pool, `select dead_letter_id::text from job_dead_letter where job_kind = 'odd'`)
 			require.Equal(t, []deadletter.Skip{{DeadLetterID: letter, JobID: ids[1], Reason: test.reason}}, result.Skipped)
 			require.Equal(t, []string{ids[0], ids[2]}, jobsOf(result))
-			require.Equal(t, before, one[string](t, pool, oddRows))
+			require.Equal(t, before, reapertest.One[string](t, pool, oddRows))
 		})
 	}
 }
@@ -63,7 +64,7 @@ func TestRedrivePassesLockedLetters(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "a", "b", "c")
 	letter := letterOf(t, pool, ids[1])
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 	other, err := deadletter.Redrive(t.Context(), tx, deadletter.Store{}, actor, deadletter.Filter{IDs: []string{letter}}, 1)
 	require.NoError(t, err)
 	require.Equal(t, ids[1:2], jobsOf(other))
@@ -75,7 +76,7 @@ func TestRedrivePassesLockedLetters(t *testing.T) {
 	require.Equal(t, []deadletter.Skip{{DeadLetterID: letter, JobID: ids[1], Reason: deadletter.SkipLocked}}, result.Skipped)
 
 	require.NoError(t, tx.Commit(t.Context()))
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 }
 
 // An operator who named a letter wants to know what became of it.
@@ -104,14 +105,14 @@ func TestRedriveAccountsForEveryIDThatWasAskedFor(t *testing.T) {
 	require.Equal(t, jobs[4:], jobsOf(result))
 	require.Equal(t, []deadletter.Skip{{DeadLetterID: letters[3], JobID: jobs[3], Reason: deadletter.SkipFiltered}}, result.Skipped)
 	require.Empty(t, result.Next)
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 }
 
 // A page full of letters that are always skipped must not hide the ones behind it.
 func TestRedriveGoesOnBehindWhatItSkips(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "odd", "odd", "odd", "even", "even")
-	execute(t, pool, `update job_queue set state = 'ready' where job_kind = 'odd'`)
+	reapertest.Exec(t, pool, `update job_queue set state = 'ready' where job_kind = 'odd'`)
 
 	var redriven []string
 	skipped, filter := 0, deadletter.Filter{}
@@ -134,9 +135,9 @@ func TestTwoCallersWithALetterEachOfOneJob(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "invoice")
 	older := letterOf(t, pool, ids[0])
-	execute(t, pool, `update job_queue set state = 'retry_waiting'`)
+	reapertest.Exec(t, pool, `update job_queue set state = 'retry_waiting'`)
 	dieAgain(t, pool, ids...)
-	execute(t, pool, `delete from job_queue`)
+	reapertest.Exec(t, pool, `delete from job_queue`)
 	first := holding(t, pool, letterOf(t, pool, ids[0]))
 
 	result := redriveAll(t, pool, deadletter.Filter{IDs: []string{older}})
@@ -144,13 +145,13 @@ func TestTwoCallersWithALetterEachOfOneJob(t *testing.T) {
 
 	require.NoError(t, first.Rollback(t.Context()))
 	require.Equal(t, ids, jobsOf(redriveAll(t, pool, deadletter.Filter{IDs: []string{older}})))
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 }
 
 // holding is a transaction that has a letter locked.
 func holding(t *testing.T, pool *pgxpool.Pool, letter string) pgx.Tx {
 	t.Helper()
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 	_, err := tx.Exec(t.Context(), `select from job_dead_letter where dead_letter_id = $1 for update`, letter)
 	require.NoError(t, err)
 	return tx

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // raising raises what the job of the kind odd holds.
@@ -59,9 +60,10 @@ func TestNoFailureQuotesAJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
-			execute(t, pool, `alter table job_queue add column mine text default 'secret'`)
+			reapertest.Exec(t, pool, `alter table job_queue add column mine text default 'secret'`)
 			ids := bury(t, pool, "even", "odd", "even")
-			execute(t, pool, `delete from job_queue`, test.since)
+			reapertest.Exec(t, pool, `delete from job_queue`)
+			reapertest.Exec(t, pool, test.since)
 
 			result := redriveAll(t, pool, deadletter.Filter{})
 			require.Len(t, result.Failures, 1)
@@ -88,7 +90,7 @@ func TestNoFailureQuotesAJob(t *testing.T) {
 func TestNoFailureOfAPurgeQuotesAJob(t *testing.T) {
 	t.Parallel()
 	pool, _ := openLetters(t, "even", "odd")
-	execute(t, pool, `create function keep() returns trigger language plpgsql as
+	reapertest.Exec(t, pool, `create function keep() returns trigger language plpgsql as
   $$ begin if old.job_kind = 'odd' then raise 'secret: %', old.job; end if; return old; end $$;
 create trigger keep before delete on job_dead_letter for each row execute function keep()`)
 

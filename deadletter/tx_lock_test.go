@@ -2,14 +2,13 @@ package deadletter_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 const tickets = `create table tickets (kind text, letter uuid references job_dead_letter);
@@ -20,9 +19,9 @@ insert into tickets select job_kind, dead_letter_id from job_dead_letter where j
 func TestPurgeWaitsForNobodyBeyondTheLockTimeout(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "even", "odd", "even")
-	execute(t, pool, tickets)
-	tx := begin(t, pool)
-	execute(t, tx, `select from tickets for update`)
+	reapertest.Exec(t, pool, tickets)
+	tx := reapertest.Begin(t, pool)
+	reapertest.Exec(t, tx, `select from tickets for update`)
 	letter := letterOf(t, pool, ids[1])
 
 	for _, limited := range []int{1, 1000} {
@@ -34,8 +33,8 @@ func TestPurgeWaitsForNobodyBeyondTheLockTimeout(t *testing.T) {
 		require.Equal(t, letter, result.Failures[0].DeadLetterID)
 		require.Equal(t, "55P03", result.Failures[0].SQLState)
 		require.Contains(t, result.Failures[0].Error, "lock timeout")
-		require.Equal(t, []string{"odd"}, column(t, pool, `select job_kind from job_dead_letter`))
-		requireAgreement(t, pool)
+		require.Equal(t, []string{"odd"}, reapertest.Column(t, pool, `select job_kind from job_dead_letter`))
+		reapertest.RequireAgreement(t, pool)
 	}
 }
 
@@ -69,10 +68,10 @@ func TestRedriveWaitsForNobodyBeyondTheLockTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, ids := openLetters(t, "even", "odd", "even", "even")
-			execute(t, pool, test.before)
+			reapertest.Exec(t, pool, test.before)
 			letter := letterOf(t, pool, ids[1])
-			tx := begin(t, pool)
-			execute(t, tx, test.locking)
+			tx := reapertest.Begin(t, pool)
+			reapertest.Exec(t, tx, test.locking)
 
 			for _, filter := range []deadletter.Filter{{}, {JobIDs: ids[1:2]}} {
 				result, err := deadletter.Redrive(t.Context(), pool, deadletter.Store{LockTimeout: 50 * time.Millisecond},
@@ -81,11 +80,11 @@ func TestRedriveWaitsForNobodyBeyondTheLockTimeout(t *testing.T) {
 				require.Len(t, result.Failures, 1)
 				require.Equal(t, letter, result.Failures[0].DeadLetterID)
 				require.Equal(t, "55P03", result.Failures[0].SQLState)
-				require.Equal(t, 3, one[int](t, pool, `select count(*) from job_dead_letter where redriven_at is not null`))
+				require.Equal(t, 3, reapertest.One[int](t, pool, `select count(*) from job_dead_letter where redriven_at is not null`))
 			}
 			require.NoError(t, tx.Rollback(t.Context()))
 			require.Equal(t, ids[1:2], jobsOf(redriveAll(t, pool, deadletter.Filter{})))
-			requireAgreement(t, pool)
+			reapertest.RequireAgreement(t, pool)
 		})
 	}
 }
@@ -99,9 +98,9 @@ func TestManyLockedRowsAreFoundSoon(t *testing.T) {
 		kinds[2*i] = fmt.Sprintf("odd-%d", i)
 	}
 	pool, _ := openLetters(t, kinds...)
-	execute(t, pool, tickets)
-	tx := begin(t, pool)
-	execute(t, tx, `delete from tickets`)
+	reapertest.Exec(t, pool, tickets)
+	tx := reapertest.Begin(t, pool)
+	reapertest.Exec(t, tx, `delete from tickets`)
 	began := time.Now()
 
 	result, err := deadletter.Purge(t.Context(), pool, deadletter.Store{LockTimeout: time.Second}, 0,
@@ -132,7 +131,7 @@ func TestTheLockTimeoutIsInWholeMilliseconds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, _ := openLetters(t, "a", "b")
-			execute(t, pool, `create table seen (timeout text);
+			reapertest.Exec(t, pool, `create table seen (timeout text);
 create function note() returns trigger language plpgsql as
   $$ begin insert into seen values (current_setting('lock_timeout')); return coalesce(new, old); end $$;
 create trigger note before update or delete on job_dead_letter for each row execute function note()`)
@@ -143,7 +142,7 @@ create trigger note before update or delete on job_dead_letter for each row exec
 			_, err = deadletter.Purge(t.Context(), pool, store, 0, deadletter.PurgeConfig{Unredriven: true})
 			require.NoError(t, err)
 
-			require.Equal(t, []string{test.want, test.want, test.want}, column(t, pool, `select timeout from seen`))
+			require.Equal(t, []string{test.want, test.want, test.want}, reapertest.Column(t, pool, `select timeout from seen`))
 		})
 	}
 }
@@ -153,45 +152,16 @@ create trigger note before update or delete on job_dead_letter for each row exec
 func TestACallersLockTimeoutStays(t *testing.T) {
 	t.Parallel()
 	pool, _ := openLetters(t, "odd", "even")
-	execute(t, pool, tickets)
-	other := begin(t, pool)
-	execute(t, other, `delete from tickets`)
-	tx := begin(t, pool)
-	execute(t, tx, `set local lock_timeout = '40ms'`)
+	reapertest.Exec(t, pool, tickets)
+	other := reapertest.Begin(t, pool)
+	reapertest.Exec(t, other, `delete from tickets`)
+	tx := reapertest.Begin(t, pool)
+	reapertest.Exec(t, tx, `set local lock_timeout = '40ms'`)
 
 	result := purgeAll(t, tx, 0, deadletter.PurgeConfig{Unredriven: true})
 
 	require.Equal(t, 1, result.FailedCount)
 	require.Equal(t, 1, result.UnredrivenCount)
 	require.Equal(t, 1, redriveAll(t, tx, deadletter.Filter{}).RedrivenCount)
-	require.Equal(t, "40ms", one[string](t, tx, `show lock_timeout`))
-}
-
-// Ten thousand jobs that come back at once meet the service that they died of.
-func TestRedriveSpreadsJobsEvenly(t *testing.T) {
-	t.Parallel()
-	pool, ids := openLetters(t, many(5)...)
-	execute(t, pool, `delete from job_queue where job_kind in ('kind-0', 'kind-3')`,
-		`update job_queue set state = 'ready' where job_kind = 'kind-1'`) // this one is left alone
-
-	result, err := deadletter.Redrive(t.Context(), pool, deadletter.Store{Spread: time.Hour}, operator, deadletter.Filter{}, 10)
-
-	require.NoError(t, err)
-	require.Equal(t, []string{ids[0], ids[2], ids[3], ids[4]}, jobsOf(result))
-	require.Equal(t, []string{"00:00:00", "00:15:00", "00:30:00", "00:45:00"}, column(t, pool, `
-select (scheduled_at - $1::timestamptz)::text from job_queue where state = 'retry_waiting' order by job_kind`, result.RedrivenAt))
-}
-
-// A spread that is longer than all time must not wrap into the past.
-func TestTheLongestSpreadHolds(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.New(t)
-	bury(t, pool, many(3)...)
-
-	result, err := deadletter.Redrive(t.Context(), pool, deadletter.Store{Spread: 1<<63 - 1}, operator, deadletter.Filter{}, 10)
-
-	require.NoError(t, err)
-	require.Equal(t, 3, result.RedrivenCount)
-	require.Equal(t, "0 97 195", strings.Join(column(t, pool, `
-select round(extract(epoch from scheduled_at - $1::timestamptz) / 86400 / 365.25)::text from job_queue order by job_kind`, result.RedrivenAt), " "))
+	require.Equal(t, "40ms", reapertest.One[string](t, tx, `show lock_timeout`))
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lease-governance/leasereaper/internal/reapertest"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +14,7 @@ import (
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // A slip in a call must not become a redrive of everything, or of nothing without
@@ -126,8 +125,8 @@ func TestImpossibleCallsAreTypedErrors(t *testing.T) {
 func TestAnIDOfAnotherTypeIsATypedError(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "a", "b")
-	before := fingerprint(t, pool)
-	pools := inEveryMode(t, pool)
+	before := reapertest.Contents(t, pool)
+	pools := reapertest.InEveryMode(t, pool)
 
 	tests := map[string]struct {
 		filter   deadletter.Filter
@@ -154,7 +153,7 @@ func TestAnIDOfAnotherTypeIsATypedError(t *testing.T) {
 				_, err = deadletter.Purge(t.Context(), pool, deadletter.Store{}, 0, deadletter.PurgeConfig{Unredriven: true, Filter: test.filter})
 				requireTyped(t, err, test.want, test.sqlState, mode)
 			}
-			require.Equal(t, before, fingerprint(t, pool))
+			require.Equal(t, before, reapertest.Contents(t, pool))
 		})
 	}
 }
