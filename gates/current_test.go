@@ -139,7 +139,7 @@ func TestCurrentSettingTakesEmptyForUnset(t *testing.T) {
 }
 
 // Looking must not take the locks that only an apply should hold.
-func TestPeekReadsWithoutALock(t *testing.T) {
+func TestReadUnlockedTakesNoLock(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'true')`, gates.ReaperEnabled)
@@ -150,7 +150,7 @@ func TestPeekReadsWithoutALock(t *testing.T) {
 	_, err = tx.Exec(t.Context(), `set transaction read only`)
 	require.NoError(t, err)
 
-	values, err := gates.Table{}.Peek(t.Context(), tx, gates.Keys())
+	values, err := gates.Table{}.ReadUnlocked(t.Context(), tx, gates.Keys())
 
 	require.NoError(t, err)
 	require.Equal(t, gates.Values{gates.ReaperEnabled: "true"}, values)

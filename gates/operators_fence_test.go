@@ -130,7 +130,7 @@ func TestAChangeLeavesPlainReadersAlone(t *testing.T) {
 	_, err := reading.Exec(t.Context(), `set local lock_timeout = '5s'`)
 	require.NoError(t, err)
 
-	values, err := gates.Table{}.Peek(t.Context(), reading, gates.Keys())
+	values, err := gates.Table{}.ReadUnlocked(t.Context(), reading, gates.Keys())
 
 	require.NoError(t, err)
 	require.Equal(t, gates.Values(open()), values)

@@ -45,7 +45,7 @@ func TestAChangeInTheCallersTransactionIsASavepoint(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, settings.CloseWindow(ended, tx, operator), context.Canceled)
 
-	values, err := gates.Table{}.Peek(t.Context(), tx, gates.Keys())
+	values, err := gates.Table{}.ReadUnlocked(t.Context(), tx, gates.Keys())
 	require.NoError(t, err)
 	require.Equal(t, gates.Values{enabled: "true"}, values)
 	require.NoError(t, tx.Rollback(t.Context()))
