@@ -121,7 +121,7 @@ func (r *Reaper) verifyTarget() verify.Target {
 	}
 	read := r.cfg.Gates.Read
 	if table, ok := r.cfg.Gates.(gates.Table); ok {
-		target.Settings, read = orName(table.Name, "queue_config"), table.Peek
+		target.Settings, read = orName(table.Name, "queue_config"), table.ReadUnlocked
 	}
 	target.Read = func(ctx context.Context, tx pgx.Tx) (values gates.Values, err error) {
 		err = recoverPanic("source", func() (err error) {
