@@ -31,9 +31,10 @@ const (
 	CodeCheckExcludesState = "check_excludes_state" // a CHECK rejects what an apply writes
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
-	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or only once
+	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or a key takes a letter only once
 	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
-	CodeReplicaIdentity    = "replica_identity"     // a published table has no replica identity
+	CodeReplicaIdentity    = "replica_identity"     // a published table has no replica identity, or one that lacks a column
+	CodeStatementRejected  = "statement_rejected"   // PostgreSQL rejects a statement for another reason
 	CodePrivilegeMissing   = "privilege_missing"    // the role may not do what an apply does
 	CodeRowSecurity        = "row_security"         // policies hide rows from the role
 	CodeReadOnly           = "read_only"            // the connection's transactions are read-only
@@ -109,6 +110,8 @@ func (r *Reaper) verifyTarget() verify.Target {
 		States:     r.cfg.Queue.States,
 		Stale:      r.sql.stale,
 		Scope:      r.scope,
+		Writes:     r.plannedWrites(),
+		Insert:     r.plannedInsert,
 		LastError:  LastErrorReaped,
 		FinalError: FinalErrorReaped,
 		Gates:      fmt.Sprintf("%T", r.cfg.Gates),
@@ -134,6 +137,26 @@ func (r *Reaper) verifyTarget() verify.Target {
 		target.Function = orName(function.Name, "fn_job_move_to_dead_letter")
 	}
 	return target
+}
+
+// plannedWrites are the statements of an apply that Verify has planned. Their arrays are
+// empty.
+func (r *Reaper) plannedWrites() []verify.Statement {
+	sql := r.sql.byKey
+	return []verify.Statement{
+		{Act: "claim", SQL: sql.claim, Args: []any{r.scope, int64(1), nil, nil}},
+		{Act: "reset", SQL: sql.reset, Args: []any{r.scope, LastErrorReaped, "{}", "{}", "{}", "{}"}},
+		{Act: "move", SQL: sql.close, Args: []any{r.scope, FinalErrorReaped, "{}", "{}", "{}"}},
+	}
+}
+
+// plannedInsert is the statement that stores letters.
+func (r *Reaper) plannedInsert(jsonb bool) verify.Statement {
+	sql := r.sql.byKey.insert
+	if jsonb {
+		sql = r.sql.byKey.insertJSONB
+	}
+	return verify.Statement{Act: "move", SQL: sql, Args: []any{r.scope, "{}", FinalErrorReaped, "", "{}", "{}"}}
 }
 
 // orName returns a name, or the one that stands for an empty one.

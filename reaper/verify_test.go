@@ -62,6 +62,7 @@ var faults = map[string]fault{
 	"row-level security": {sql: `alter table job_queue enable row level security; create policy mine on job_queue using (job_kind = 'mine')`, code: reaper.CodeRowSecurity, object: `"job_queue"`},
 	"a restrictive policy": {sql: `alter table job_queue enable row level security; create policy anyone on job_queue using (true);
 		create policy "Mine" on job_queue as restrictive using (job_kind = 'mine')`, code: reaper.CodeRowSecurity, object: `"job_queue"`},
+	"settings whose rows cannot be locked": {sql: `alter table queue_config enable row level security; create policy mine on queue_config for select using (true)`, code: reaper.CodeRowSecurity, object: `"queue_config"`},
 	"a gate that is no boolean": {
 		sql: `update queue_config set value = 'treu' where key = 'queue.lease.reaper_enabled'`, code: reaper.CodeSettingInvalid, object: gates.ReaperEnabled,
 	},
@@ -83,6 +84,17 @@ var faults = map[string]fault{
 	"a function that is not for the role": {
 		sql: `create function bury(id uuid, a text, e text) returns jsonb language sql as 'select null::jsonb';
 			revoke execute on function bury from public`, code: reaper.CodePrivilegeMissing, object: `"bury"(uuid, text, text)`,
+		cfg: reaper.Config{DeadLetter: deadletter.Function{Name: pgx.Identifier{"bury"}}},
+	},
+	"a function of which another is for the role": {
+		sql: `create function bury(id uuid, a text, e text) returns jsonb language sql as 'select null::jsonb';
+			revoke execute on function bury from public; create function bury(id int) returns jsonb language sql as 'select null::jsonb'`,
+		code: reaper.CodePrivilegeMissing, object: `"bury"(uuid, text, text)`,
+		cfg: reaper.Config{DeadLetter: deadletter.Function{Name: pgx.Identifier{"bury"}}},
+	},
+	"a procedure": {
+		sql:  `create procedure bury(id uuid, a text, e text) language sql as 'select'`,
+		code: reaper.CodeFunctionSignature, object: `"bury"(uuid, text, text)`,
 		cfg: reaper.Config{DeadLetter: deadletter.Function{Name: pgx.Identifier{"bury"}}},
 	},
 	"leases without an end": {sql: `insert into job_queue (job_kind, state) values ('k', 'leased')`, code: reaper.CodeLeaseEndless, object: `"job_queue"`},

@@ -8,11 +8,11 @@ import (
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
 
-// sqlServes is the order in which a claim reads. Its plan shows whether an index
+// sqlExplainClaim is the order in which a claim reads. Its plan shows whether an index
 // has that order, and on which partitions.
 //
 //	$1 scope
-const sqlServes = `-- verify.index
+const sqlExplainClaim = `-- verify.index
 explain (format json, verbose)
 select q.{job_id}
 from {queue} q
@@ -20,9 +20,9 @@ where {stale}
 order by q.{lease_until}
 limit 1`
 
-// sqlOthers reads jobs that are not leased. Its plan shows which partitions may have
+// sqlExplainOthers reads jobs that are not leased. Its plan shows which partitions may have
 // some.
-const sqlOthers = `-- verify.others
+const sqlExplainOthers = `-- verify.others
 explain (format json, verbose)
 select
 from {queue} q
@@ -40,7 +40,7 @@ func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
 	if _, err := v.tx.Exec(ctx, sqlOrderOnly); err != nil {
 		return err
 	}
-	plan, err := v.explain(ctx, sqlServes, v.target.Scope)
+	plan, err := v.explain(ctx, sqlExplainClaim, v.target.Scope)
 	switch {
 	case err != nil:
 		return err
@@ -50,7 +50,7 @@ func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
 	case !t.Stored(): // a view's indexes are those of other tables
 		return nil
 	case t.Kind == "p":
-		if plan, err = v.explain(ctx, sqlOthers); err != nil {
+		if plan, err = v.explain(ctx, sqlExplainOthers); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
@@ -18,7 +19,7 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 	if v.queue != nil && !v.queue.SelectAll {
 		v.lacks(v.queue, "select")
 	}
-	needs := []need{
+	needs := []columnSpec{
 		{"dead_letter_id", nil, "uuid primary key default gen_random_uuid()", reads},
 		{"job_id", keys, v.keyType() + " not null", "select, insert"},
 		{"job_kind", nil, "text not null", inserts},
@@ -26,10 +27,10 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 		{"max_attempts", counts, "integer not null", inserts},
 		{"final_error", texts, "text not null", inserts},
 		{"moved_by", texts, "text not null", inserts},
-		{"job", []string{"jsonb", "json", "text"}, "jsonb not null", inserts},
-		{"moved_at", instants, "timestamptz not null default now()", optional},
-		{"redriven_at", instants, "timestamptz", optional},
-		{"redriven_by", texts, "text", optional},
+		{"job", append([]string{"jsonb", "json"}, texts...), "jsonb not null", inserts},
+		{"moved_at", instants, "timestamptz not null default now()", noPrivileges},
+		{"redriven_at", instants, "timestamptz", noPrivileges},
+		{"redriven_by", texts, "text", noPrivileges},
 	}
 	t, err := v.table(ctx, "dead-letter table", v.target.Letters, needs)
 	if err != nil || t == nil {
@@ -44,11 +45,15 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 	}
 	redrive := write{"redrive", severityWarning, map[string]any{"redriven_at": varies, "redriven_by": actorName}}
 
-	v.unfilled(t, move)
+	v.requiredColumns(t, move)
 	v.identity(t, "redrive and purge", severityWarning, true)
 	v.copied(t)
 	v.single(t)
-	return v.writes(ctx, t, move, redrive)
+	if err := v.writes(ctx, t, move, redrive); err != nil {
+		return err
+	}
+	jsonb := t.Column("job") != nil && t.Column("job").Type == "jsonb"
+	return v.statements(ctx, t, v.target.Insert(jsonb))
 }
 
 // keyType is the type of the queue's key.
@@ -61,12 +66,24 @@ func (v *verifier) keyType() string {
 	return "uuid"
 }
 
-// unfilled looks for columns that a move must fill, and does not.
-func (v *verifier) unfilled(t *catalog.Table, move write) {
+// requiredColumns looks for columns that a move must fill, and does not.
+func (v *verifier) requiredColumns(t *catalog.Table, move write) {
 	for _, column := range t.Columns {
-		if _, written := move.values[column.Name]; column.NotNull && !column.Filled && !written {
+		if _, written := move.values[column.Name]; written {
+			continue
+		}
+		for _, sequence := range column.LockedSequences {
+			v.error("privilege_missing", sequence, fmt.Sprintf("grant usage on sequence %s to %s", sequence, v.role),
+				"The role %s lacks usage of the sequence that fills %s: every move fails.", v.role, at(t, column.Name))
+		}
+		switch {
+		case column.HasDefault:
+		case column.NotNull:
 			v.error("column_required", at(t, column.Name), alter(t, column.Name, "drop not null"),
 				"The column must not be NULL and has no default, so no dead letter can be stored.")
+		case column.Name == "moved_at":
+			v.warn("column_nullable", at(t, column.Name), alter(t, column.Name, "set default now()"),
+				"The column has no default: List, Redrive and Purge fail on a letter without a time.")
 		}
 	}
 }
@@ -83,6 +100,8 @@ func (v *verifier) copied(t *catalog.Table) {
 	}{
 		{"job_id", v.target.Columns.JobID, v.keyFits},
 		{"job_kind", v.target.Columns.JobKind, v.kindFits},
+		{"attempts", v.target.Columns.Attempts, v.countFits},
+		{"max_attempts", v.target.Columns.MaxAttempts, v.countFits},
 	} {
 		letter, queue := t.Column(copied.letter), v.queue.Column(copied.queue)
 		if letter != nil && queue != nil {
@@ -90,8 +109,13 @@ func (v *verifier) copied(t *catalog.Table) {
 			v.shorter(t, letter, queue)
 		}
 	}
-	if job := t.Column("job"); job != nil && job.Type == "jsonb" {
+	switch job := t.Column("job"); {
+	case job == nil:
+	case job.Type == "jsonb":
 		v.bounded(t)
+	case job.Length > 0:
+		v.warn("column_length", at(t, "job"), retype(t, "job", "text"),
+			"The column holds %d characters: a job with more cannot be moved.", job.Length)
 	}
 }
 
@@ -110,6 +134,15 @@ func (v *verifier) keyFits(t *catalog.Table, letter, queue *catalog.Column) {
 	v.error("key_type", at(t, letter.Name),
 		alter(t, letter.Name, fmt.Sprintf(`type %s using "job_id"::text::%[1]s`, queue.TypeSQL)),
 		"The column is a %s, and the queue's key is a %s: every move fails.", letter.TypeSQL, queue.TypeSQL)
+}
+
+// countFits reports a counter that has less room than the queue's.
+func (v *verifier) countFits(t *catalog.Table, letter, queue *catalog.Column) {
+	if slices.Index(numbers, letter.Type) < slices.Index(numbers, queue.Type) && slices.Contains(counts, letter.Type) {
+		v.warn("column_type", at(t, letter.Name), retype(t, letter.Name, queue.Type),
+			"The column is a %s, and the queue's %s is of type %s: a job with a larger number cannot be moved.",
+			letter.Type, quote(queue.Name), queue.Type)
+	}
 }
 
 // kindFits reports a column of kinds that does not take each kind of the queue's.
@@ -148,30 +181,35 @@ func (v *verifier) shorter(t *catalog.Table, letter, queue *catalog.Column) {
 // bounded reports that a jsonb does not hold all that the queue's rows may.
 func (v *verifier) bounded(t *catalog.Table) {
 	for _, column := range v.queue.Columns {
-		if column.Type == "json" || column.Type == "json[]" {
+		if column.HoldsJSON {
 			v.warn("column_type", at(t, "job"), retype(t, "job", "json"),
 				`The column is a jsonb, and the queue's %s is a %s: a job whose value has \u0000, `+
-					`or a number that a jsonb cannot hold, cannot be moved.`, quote(column.Name), column.Type)
+					`or a number that a jsonb cannot hold, cannot be moved, and others lose the text of their JSON.`,
+				quote(column.Name), column.Type)
 			return
 		}
 	}
 }
 
-// single looks for a key that lets a job be moved once only. A job that was sent
-// back to the queue may die again.
+// single looks for a key that takes a letter with the same values once only. A job that
+// was sent back to the queue may die again.
 func (v *verifier) single(t *catalog.Table) {
 	same := []string{"job_id", "job_kind", "attempts", "max_attempts", "final_error", "moved_by"}
 	for _, key := range t.Keys {
-		varies := slices.ContainsFunc(key.Columns, func(name string) bool { return !slices.Contains(same, name) })
-		if varies || !slices.Contains(key.Columns, "job_id") {
+		if slices.ContainsFunc(key.Columns, func(name string) bool { return !slices.Contains(same, name) }) {
 			continue
 		}
-		drop := "drop index " + key.Index
+		fix := "drop index " + key.Index
 		if key.Constraint != "" {
-			drop = fmt.Sprintf("alter table %s drop constraint %s", t.SQL, key.Constraint)
+			fix = fmt.Sprintf("alter table %s drop constraint %s", t.SQL, key.Constraint)
 		}
-		v.warn("key_type", at(t, "job_id"), fmt.Sprintf("%s;\ncreate index on %s (\"job_id\")", drop, t.SQL),
-			"The unique index %s lets a job be moved once: a job that was sent back and dies again cannot be moved.",
-			key.Index)
+		column := key.Columns[0]
+		if slices.Contains(key.Columns, "job_id") {
+			column = "job_id"
+			fix += fmt.Sprintf(";\ncreate index on %s (\"job_id\")", t.SQL)
+		}
+		v.warn("key_type", at(t, column), fix,
+			"The unique index %s takes one letter with the same %s: the next one, also of a job that was sent back "+
+				"and dies again, cannot be stored.", key.Index, strings.Join(key.Columns, ", "))
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 func (v *verifier) queueTable(ctx context.Context) error {
 	c := v.target.Columns
-	needs := []need{
+	needs := []columnSpec{
 		{c.JobID, keys, "uuid primary key default gen_random_uuid()", reads},
-		{c.State, texts, "text not null default 'ready'", updates},
+		{c.State, labels, "text not null default 'ready'", updates},
 		{c.Attempts, counts, "integer not null default 0", updates},
 		{c.MaxAttempts, counts, "integer not null default 5", reads},
 		{c.ScheduledAt, instants, "timestamptz not null default now()", updates},
@@ -23,17 +23,20 @@ func (v *verifier) queueTable(ctx context.Context) error {
 		{c.JobKind, nil, "text not null default ''", reads},
 		{c.LastError, texts, "text", updates},
 	}
-	needs = slices.DeleteFunc(needs, func(n need) bool { return n.name == "" })
+	needs = slices.DeleteFunc(needs, func(n columnSpec) bool { return n.name == "" })
 	t, err := v.table(ctx, "queue", v.target.Queue, needs)
 	if err != nil || t == nil {
 		return err
 	}
 	v.queue = t
-	v.counters(t)
+	v.nullableCounters(t)
 	v.states(t)
 	v.key(t)
 	v.identity(t, "reset and move", severityError, false)
-	if err := v.writes(ctx, t, v.queueWrites()...); err != nil || v.unreadable {
+	if err := v.writes(ctx, t, v.queueWrites()...); err != nil || v.blocksQueries {
+		return err
+	}
+	if err := v.statements(ctx, t, v.target.Writes...); err != nil || v.blocksQueries {
 		return err
 	}
 	if t.Kind != "f" {
@@ -60,19 +63,22 @@ func (v *verifier) queueWrites() []write {
 	}
 }
 
-// counters looks at the columns that count tries. Of a view's columns the catalogs
+// nullableCounters looks at the columns that count tries. Of a view's columns the catalogs
 // do not say whether they may be NULL.
-func (v *verifier) counters(t *catalog.Table) {
+func (v *verifier) nullableCounters(t *catalog.Table) {
 	for _, counter := range []struct{ name, fill string }{
 		{v.target.Columns.Attempts, "0"}, {v.target.Columns.MaxAttempts, "5"},
 	} {
 		column := t.Column(counter.name)
-		if t.Kind == "v" || column == nil || column.NotNull {
+		if !t.Stored() || column == nil || column.NotNull {
 			continue
 		}
-		v.warn("column_nullable", at(t, counter.name),
-			fmt.Sprintf("update %[1]s set %[2]s = %[3]s where %[2]s is null;\n%[4]s",
-				t.SQL, quote(counter.name), counter.fill, alter(t, counter.name, "set not null")),
+		fix := alter(t, counter.name, "set not null")
+		if column.Generated == "" {
+			fix = fmt.Sprintf("update %[1]s set %[2]s = %[3]s where %[2]s is null;\n%[4]s",
+				t.SQL, quote(counter.name), counter.fill, fix)
+		}
+		v.warn("column_nullable", at(t, counter.name), fix,
 			"The column may be NULL. NULL attempts count as 0, and a job with a NULL maximum never dies.")
 	}
 }
@@ -89,7 +95,7 @@ func (v *verifier) states(t *catalog.Table) {
 			continue
 		}
 		label, _ := pgtext.Label(state) // its fault would have been New's
-		v.unreadable = true
+		v.blocksQueries = true
 		v.error("state_missing", column.TypeSQL, fmt.Sprintf("alter type %s add value %s", column.TypeSQL, label),
 			"The enum of the queue's states has no %s.", label)
 	}

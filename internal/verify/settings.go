@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ func (v *verifier) settings(ctx context.Context) error {
 	object := ""
 	if v.target.Settings != nil {
 		t, err := v.settingsTable(ctx)
-		if err != nil || t == nil || v.unreadable {
+		if err != nil || t == nil || v.blocksQueries {
 			return err
 		}
 		object = t.SQL
@@ -46,28 +47,37 @@ func (v *verifier) settings(ctx context.Context) error {
 
 // settingsTable looks at the table of the settings.
 func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
-	t, err := v.table(ctx, "settings table", v.target.Settings, []need{
+	t, err := v.table(ctx, "settings table", v.target.Settings, []columnSpec{
 		{"key", texts, "text primary key", reads},
-		{"value", words, "text", reads},
-		{"updated_at", nil, "timestamptz not null default now()", optional},
-		{"updated_by", nil, "text not null default current_user", optional},
+		{"value", boolTypes, "text", reads},
+		{"updated_at", nil, "timestamptz not null default now()", noPrivileges},
+		{"updated_by", nil, "text not null default current_user", noPrivileges},
 	})
-	if err != nil || t == nil || v.unreadable {
+	if err != nil || t == nil || v.blocksQueries {
 		return t, err
 	}
 	mayLock := func(c catalog.Column) bool { return slices.Contains(c.Privileges, "update") }
 	if !slices.ContainsFunc(t.Columns, mayLock) { // any column's privilege will do
 		v.lacks(t, `update ("updated_at")`)
 	}
+	v.policies(t, []string{"select", "lock"})
 	v.identity(t, "change of a setting", severityWarning, false)
 	err = v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]any{
-		"value": varies, "updated_at": varies, "updated_by": actorName,
+		"key": longest(gates.Keys()), "value": varies, "updated_at": varies, "updated_by": actorName,
 	}})
 	if err == nil && t.Stored() && !t.HasKey("key") {
 		v.error("key_missing", at(t, "key"), fmt.Sprintf(`create unique index%s on %s ("key")`, concurrently(t), t.SQL),
 			"Nothing makes the key unique, and a setting that stands there twice is an error.")
 	}
-	return t, err
+	if err != nil {
+		return t, err
+	}
+	return t, v.statements(ctx, t, Statement{Act: "read of the gates", SQL: "select from " + t.SQL + " for share"})
+}
+
+// longest is the longest of some texts.
+func longest(texts []string) string {
+	return slices.MaxFunc(texts, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
 // values looks whether each setting parses, whatever the others say.

@@ -38,6 +38,9 @@ type Target struct {
 	Settings pgx.Identifier                                             // nil: Gates is no table
 	Read     func(ctx context.Context, tx pgx.Tx) (gates.Values, error) // of Gates; it locks no row of Settings
 
+	Writes []Statement                // of the queue
+	Insert func(jsonb bool) Statement // of Letters, with documents of type jsonb or not
+
 	Letters  pgx.Identifier // nil: another mover
 	Function pgx.Identifier // nil: another mover
 }
@@ -53,14 +56,14 @@ const (
 
 // verifier collects problems.
 type verifier struct {
-	target      Target
-	tx          pgx.Tx
-	names       *strings.Replacer // puts the queue's names into a statement
-	role        string            // quoted
-	roleLiteral string            // quoted as a literal
-	queue       *catalog.Table    // nil when it is not there
-	unreadable  bool              // a statement would fail on the table that was looked at last
-	problems    []Problem
+	target        Target
+	tx            pgx.Tx
+	names         *strings.Replacer // puts the queue's names into a statement
+	role          string            // quoted
+	roleLiteral   string            // quoted as a literal
+	queue         *catalog.Table    // nil when it is not there
+	blocksQueries bool              // a statement would fail on the table that was looked at last
+	problems      []Problem
 }
 
 // Problems returns all problems of a set-up, worst first. It makes the transaction
@@ -76,7 +79,7 @@ func Problems(ctx context.Context, tx pgx.Tx, target Target) ([]Problem, error) 
 		"{lease_until}", quote(c.LeaseUntil), "{stale}", target.Stale,
 	)}
 	for _, look := range []func(context.Context) error{
-		v.server, v.queueTable, v.settings, v.deadLetters, v.moverFunction,
+		v.server, v.queueTable, v.deadLetters, v.moverFunction, v.settings,
 	} {
 		if err := look(ctx); err != nil {
 			return nil, err

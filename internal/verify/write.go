@@ -149,6 +149,9 @@ func rowOf(t *catalog.Table, check catalog.Check, w write) (row, values string, 
 		value, written := w.values[name]
 		text, isText := value.(string)
 		literal, err := pgtext.Label(text)
+		if text == "" { // no name, but a value
+			literal, err = "''", nil
+		}
 		texts[i] = fmt.Sprintf("%s %q", name, text)
 		if written && value == nil {
 			literal, texts[i] = "null", name+" NULL"
