@@ -18,14 +18,21 @@ const (
 )
 
 // sqlRehearse makes one row stale, a leased one if there is one that nobody has
-// locked, and returns it as a claim does. Served by job_queue_lease_until_idx and the
-// queue's key.
+// locked, and returns it as a claim does. Its attempts are changed unless they are those
+// of a job that is reset, or moved: a CHECK may compare them with the maximum. Served by
+// job_queue_lease_until_idx and the queue's key.
 //
 //	$1 scope
+//	$2 moved  boolean
 const sqlRehearse = `-- reaper.rehearse
 update {queue} q
 set {state} = {leased},
-  {lease_until} = now() - {most_grace} - interval '1 second'
+  {lease_until} = now() - {most_grace} - interval '1 second',
+  {attempts} = case
+    when ` + condExhausted + ` = $2::boolean then q.{attempts}
+    when $2::boolean then coalesce(least(q.{max_attempts} - 1, 32767), q.{attempts})
+    else 0
+  end
 where q.{job_id} = coalesce(
     (
       select q.{job_id}
@@ -44,7 +51,7 @@ where q.{job_id} = coalesce(
   )
 returning ` + claimColumns
 
-// sqlTriggers reads the names of a table's triggers.
+// sqlTriggers reads the names of a table's triggers that fire.
 //
 //	$1 schema  text, NULL for the search path
 //	$2 table   text
@@ -53,7 +60,7 @@ select coalesce(string_agg(quote_ident(t.tgname), ', ' order by t.tgname), '')
 from pg_trigger t
 join pg_class c on c.oid = t.tgrelid
 join pg_namespace n on n.oid = c.relnamespace
-where not t.tgisinternal and t.tgenabled <> 'D'
+where not t.tgisinternal and t.tgenabled not in ('D', 'R')
   and c.relname = $2::text
   and case when $1::text is null then pg_table_is_visible(c.oid) else n.nspname = $1::text end`
 
@@ -108,7 +115,7 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) error {
 		r: h.r, req: request{actor: "rehearsal", limit: 1},
 		mode: modeIsolateConstraints, tx: savepoint, tables: h.tables,
 	}
-	job, err := h.makeStale(ctx, a)
+	job, err := h.makeStale(ctx, a, exhausted)
 	if err != nil || job == nil {
 		return err
 	}
@@ -127,8 +134,8 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) error {
 }
 
 // makeStale returns a row that was made stale, or nil if there is none.
-func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, error) {
-	jobs, err := h.queryStale(ctx, a)
+func (h *rehearsal) makeStale(ctx context.Context, a *attempt, exhausted bool) (*claimedJob, error) {
+	jobs, err := h.queryStale(ctx, a, exhausted)
 	switch {
 	case rejectsMakingStale(err):
 		a.tx.Close(ctx) // the savepoint is aborted
@@ -150,18 +157,24 @@ func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, err
 	return nil, nil //nolint:nilnil // no row is an answer
 }
 
-func (h *rehearsal) queryStale(ctx context.Context, a *attempt) ([]*claimedJob, error) {
-	rows, err := a.tx.Query(ctx, h.r.sql.rehearse, h.r.scope)
+func (h *rehearsal) queryStale(ctx context.Context, a *attempt, exhausted bool) ([]*claimedJob, error) {
+	rows, err := a.tx.Query(ctx, h.r.sql.rehearse, h.r.scope, exhausted)
 	if err != nil {
 		return nil, err
 	}
 	return scanClaim(rows)
 }
 
+// codeNotInState is what PostgreSQL raises for a published table without a replica
+// identity, and for a view that cannot be written.
+const codeNotInState = "55000"
+
 // rejectsMakingStale reports whether an error says of the row, or of the role, that no
 // job can be reset or moved either.
 func rejectsMakingStale(err error) bool {
-	return pgtx.IsServerError(err) && (!pgtx.MayConcernAll(err) || pgtx.Class(pgtx.Code(err)) == "42")
+	code := pgtx.Code(err)
+	return pgtx.IsServerError(err) && (!pgtx.MayConcernAll(err) ||
+		code == codeNotInState || pgtx.Class(code) == "42" || pgtx.Class(code) == "0A")
 }
 
 // add reports what rejected a row, if something did.
@@ -209,7 +222,10 @@ func reasonOf(cause error) string {
 		return cause.Error()
 	}
 	switch pgtx.Class(pgErr.Code) {
-	case "23", "42", "55":
+	case "0A", "23", "42", "44", "55":
+		return pgErr.Message
+	}
+	if pgErr.Code == "22001" { // it names the type
 		return pgErr.Message
 	}
 	return "see the server's log for the message, which may hold values of the row"
