@@ -105,12 +105,13 @@ select i.indexrelid::regclass::text as index,
     where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u')
   ), '') as constraint,
   (
-    select array_agg(a.attname::text)
-    from unnest(i.indkey[0:i.indnkeyatts - 1]) k
-    join pg_attribute a on a.attnum = k and a.attrelid = i.indrelid
+    select array_agg(a.attname::text order by k.n)
+    from unnest(i.indkey[0:i.indnkeyatts - 1]) with ordinality k(attnum, n)
+    join pg_attribute a on a.attnum = k.attnum and a.attrelid = i.indrelid
   ) as columns
 from pg_index i
-where i.indrelid = $1::oid and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null`
+where i.indrelid = $1::oid and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+order by index`
 
 // sqlPolicies reads the policies that apply to the current role.
 const sqlPolicies = `-- catalog.policies
