@@ -31,9 +31,9 @@ const (
 	CodeCheckExcludesState = "check_excludes_state" // a CHECK rejects what an apply writes
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
-	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or a key takes a letter only once
+	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or a letter's values must be unique
 	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
-	CodeReplicaIdentity    = "replica_identity"     // a published table has no replica identity, or one that lacks a column
+	CodeReplicaIdentity    = "replica_identity"     // a published table's replica identity is missing or too small
 	CodeStatementRejected  = "statement_rejected"   // PostgreSQL rejects a statement for another reason
 	CodePrivilegeMissing   = "privilege_missing"    // the role may not do what an apply does
 	CodeRowSecurity        = "row_security"         // policies hide rows from the role

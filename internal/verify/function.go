@@ -22,33 +22,36 @@ join pg_namespace n on n.oid = p.pronamespace
 where p.proname = $2::text
   and case when $1::text is null then pg_function_is_visible(p.oid) else n.nspname = $1::text end`
 
-// moverFunction looks whether the function is there and can be called as the
-// mover calls it. It is not called.
+// sqlStubFunction is a function that moves no job.
+const sqlStubFunction = `create function %s returns jsonb language sql as $$
+  select jsonb_build_object('refused', true, 'reason', 'not written yet')
+$$`
+
+// moverFunction looks whether the function exists and can be called as the mover calls
+// it. It is not called.
 func (v *verifier) moverFunction(ctx context.Context) error {
 	if v.target.Function == nil || v.queue == nil {
 		return nil
-	}
-	var returnsJSON, exists bool
-	err := v.tx.QueryRow(ctx, sqlFunction, pgtext.Parts(v.target.Function)...).Scan(&returnsJSON, &exists)
-	if err != nil {
-		return err
 	}
 	name, key := v.target.Function.Sanitize(), v.keyType()
 	fits, mayExecute, err := v.callable(ctx, name, key)
 	if err != nil {
 		return err
 	}
+	var returnsJSON, exists bool
+	args := pgtext.Parts(v.target.Function)
+	if err := v.tx.QueryRow(ctx, sqlFunction, args...).Scan(&returnsJSON, &exists); err != nil {
+		return err
+	}
 	signature := fmt.Sprintf("%s(%s, text, text)", name, key)
-	stubFunction := "create function " + signature + ` returns jsonb language sql as $$
-  select jsonb_build_object('refused', true, 'reason', 'not written yet')
-$$`
+	stubFunction := fmt.Sprintf(sqlStubFunction, signature)
 	switch {
 	case !exists:
-		v.error("function_missing", signature, stubFunction,
-			"The mover's function is not there. The fix makes one that refuses every job; write its body.")
+		v.error("function_missing", signature, stubFunction, "The mover's function does not exist. "+
+			"The fix makes one that refuses every job; write its body.")
 	case !fits || !returnsJSON:
 		v.error("function_signature", signature, fmt.Sprintf("drop routine if exists %s;\n%s", signature, stubFunction),
-			"The mover's function cannot be called so, or does not return jsonb. "+
+			"The mover's function does not take these arguments, or does not return jsonb. "+
 				"The fix makes one that refuses every job; write its body, and drop the other.")
 	case !mayExecute:
 		v.error("privilege_missing", signature, fmt.Sprintf("grant execute on function %s to %s", signature, v.role),
@@ -57,8 +60,9 @@ $$`
 	return nil
 }
 
-// callable asks the planner whether the function takes a key and two texts, and whether the role may call it. The key is not a constant, or the planner
-// would call an immutable function to be done with it.
+// callable asks the planner whether the function takes a key and two texts, and whether
+// the role may call it. The key is no constant: the planner would call an immutable
+// function to be done with it.
 func (v *verifier) callable(ctx context.Context, function, keyType string) (fits, allowed bool, err error) {
 	err = v.try(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, fmt.Sprintf(

@@ -120,12 +120,19 @@ func (v *verifier) key(t *catalog.Table) {
 // sqlLeases counts leased jobs that no reaper will pick up, or not for a week.
 // Served by job_queue_lease_until_idx.
 const sqlLeases = `-- verify.rows
-select count(*) filter (where q.{lease_until} is null),
-  count(*) filter (where q.{lease_until} = 'infinity'),
-  count(*) filter (where q.{lease_until} < 'infinity')
+select count(*) filter (where ` + condEndless + `),
+  count(*) filter (where ` + condInfinite + `),
+  count(*) filter (where ` + condFar + `)
 from {queue} q
-where q.{state} = {leased}
-  and (q.{lease_until} is null or q.{lease_until} > now() + interval '1 week')`
+where {state} = {leased}
+  and ({lease_until} is null or {lease_until} > now() + interval '1 week')`
+
+// Conditions of such leases.
+const (
+	condEndless  = `{lease_until} is null`
+	condInfinite = `{lease_until} = 'infinity'`
+	condFar      = `{lease_until} > now() + interval '1 week' and {lease_until} < 'infinity'`
+)
 
 // leases looks for leases that will not end, or not soon.
 func (v *verifier) leases(ctx context.Context, t *catalog.Table) error {
@@ -137,12 +144,9 @@ func (v *verifier) leases(ctx context.Context, t *catalog.Table) error {
 		n                        int
 		code, message, condition string
 	}{
-		{endless, "lease_endless", "have a lease without an end, never stale", "{lease_until} is null"},
-		{infinite, "lease_infinite", "have a lease until infinity, never stale", "{lease_until} = 'infinity'"},
-		{
-			far, "lease_far", "have a lease that ends more than a week from now, as if a clock were wrong",
-			"{lease_until} > now() + interval '1 week' and {lease_until} < 'infinity'",
-		},
+		{endless, "lease_endless", "have a lease without an end, never stale", condEndless},
+		{infinite, "lease_infinite", "have a lease until infinity, never stale", condInfinite},
+		{far, "lease_far", "have a lease that ends more than a week from now, as if a clock were wrong", condFar},
 	} {
 		if kind.n > 0 {
 			v.warn(kind.code, t.SQL, v.names.Replace("update {queue} set {lease_until} = now() + interval '1 hour' "+

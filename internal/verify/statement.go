@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -58,16 +59,8 @@ func (v *verifier) statements(ctx context.Context, t *catalog.Table, statements 
 		}
 		v.blocksQueries = true
 		v.error(cmp.Or(codeOf[pgErr.Code], "statement_rejected"), t.SQL, "",
-			"PostgreSQL rejects the statement (SQLSTATE %s, %s): every %s fails.", pgErr.Code, reason(pgErr.Message, pgErr.Detail), s.Act)
+			"PostgreSQL rejects the statement (SQLSTATE %s, %s): every %s fails.", pgErr.Code,
+			strings.Trim(pgErr.Message+". "+pgErr.Detail, ". "), s.Act) // it was only planned, so no stored value is in these
 	}
 	return nil
-}
-
-// reason is a message of the server's with its detail. Of a statement that is only planned
-// neither holds a stored value.
-func reason(message, detail string) string {
-	if detail == "" {
-		return message
-	}
-	return message + ". " + detail
 }

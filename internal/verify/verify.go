@@ -163,6 +163,15 @@ func alter(t *catalog.Table, column, change string) string {
 	return fmt.Sprintf("alter table %s alter column %s %s", t.SQL, quote(column), change)
 }
 
+// nullable is the statement that lets a column be NULL, out of its domain if that is what
+// forbids it.
+func nullable(t *catalog.Table, column *catalog.Column) string {
+	if column.NotNullItself {
+		return alter(t, column.Name, "drop not null")
+	}
+	return retype(t, column.Name, column.Base)
+}
+
 // retype is the statement that gives a column another type.
 func retype(t *catalog.Table, column, typeSQL string) string {
 	return alter(t, column, fmt.Sprintf("type %s using %s::%s", typeSQL, quote(column), typeSQL))

@@ -85,12 +85,12 @@ func (v *verifier) required(t *catalog.Table, column *catalog.Column, w write, v
 	if value != nil || !column.NotNull {
 		return false
 	}
-	fix, more := alter(t, column.Name, "drop not null"), ""
+	fix, more := nullable(t, column), ""
 	switch {
 	case column.Primary:
 		fix, more = "", " It is part of the primary key, which needs other columns."
 	case !column.NotNullItself:
-		fix, more = retype(t, column.Name, column.Base), " Its domain says so."
+		more = " Its domain says so."
 	}
 	v.add(w.severity, "column_required", at(t, column.Name), fix,
 		"The column must not be NULL, and a %[1]s makes it NULL: every %[1]s fails.%[2]s", w.act, more)
