@@ -98,8 +98,11 @@ func TestVerifyIsSilentOverSchemasThatWork(t *testing.T) {
 		"one open letter a job":    {`create unique index on job_dead_letter (job_id) where redriven_at is null`},
 		"a published key":          {`create publication p for table job_queue; create unique index "Index" on job_queue (job_id); alter table job_queue replica identity using index "Index"`},
 		"published as a whole":     {`create publication p for table job_queue; alter table job_queue replica identity full`},
-		"letters with text ids":    {`alter table job_dead_letter drop job_id, add job_id text not null`},
-		"published with a key":     {`create publication p for all tables`},
+		"a key on each partition": {`create table parted (like job_queue including defaults) partition by list (state); drop table job_queue; alter table parted rename to job_queue;
+			create table live partition of job_queue (primary key (job_id)) for values in ('ready', 'leased', 'retry_waiting');
+			create table dead partition of job_queue (primary key (job_id)) default; create index on job_queue (lease_until) where state = 'leased'`},
+		"letters with text ids": {`alter table job_dead_letter drop job_id, add job_id text not null`},
+		"published with a key":  {`create publication p for all tables`},
 		"views": {`alter table job_queue rename to jobs; create view job_queue as table jobs;
 			alter table queue_config rename to config; create view queue_config as table config`},
 	}

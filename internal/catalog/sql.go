@@ -96,23 +96,6 @@ join pg_type b on b.oid = d.type and b.typtype <> 'd'
 where a.attrelid = $1::oid
 order by a.attnum`
 
-// sqlKeys reads each unique index that holds for all rows.
-const sqlKeys = `-- catalog.keys
-select i.indexrelid::regclass::text as index,
-  coalesce((
-    select quote_ident(c.conname)
-    from pg_constraint c
-    where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u')
-  ), '') as constraint,
-  (
-    select array_agg(a.attname::text order by k.n)
-    from unnest(i.indkey[0:i.indnkeyatts - 1]) with ordinality k(attnum, n)
-    join pg_attribute a on a.attnum = k.attnum and a.attrelid = i.indrelid
-  ) as columns
-from pg_index i
-where i.indrelid = $1::oid and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
-order by index`
-
 // sqlPolicies reads the policies that apply to the current role.
 const sqlPolicies = `-- catalog.policies
 select quote_ident(p.polname) as name,
@@ -153,6 +136,43 @@ const tree = `recursive tree as (
   from tree t
   join pg_inherits i on i.inhparent = t.oid
 )`
+
+// sqlKeys reads each unique index that holds for all rows, and, without a name, those that
+// each partition has.
+const sqlKeys = `-- catalog.keys
+with ` + tree + `,
+keys as (
+  select i.indrelid as relation,
+    i.indexrelid::regclass::text as index,
+    coalesce((
+      select quote_ident(c.conname)
+      from pg_constraint c
+      where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u')
+    ), '') as constraint,
+    (
+      select array_agg(a.attname::text order by k.n)
+      from unnest(i.indkey[0:i.indnkeyatts - 1]) with ordinality k(attnum, n)
+      join pg_attribute a on a.attnum = k.attnum and a.attrelid = i.indrelid
+    ) as columns
+  from pg_index i
+  where i.indrelid in (select oid from tree)
+    and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+),
+leaves as (
+  select c.oid
+  from tree t
+  join pg_class c on c.oid = t.oid and c.relispartition and c.relkind <> 'p'
+)
+select k.index, k.constraint, k.columns
+from keys k
+where k.relation = $1::oid
+union all
+select '', '', k.columns
+from keys k
+join leaves l on l.oid = k.relation and l.oid <> $1::oid
+group by k.columns
+having count(distinct l.oid) = (select count(*) from leaves)
+order by index`
 
 // sqlUnidentified reads which tables of a tree are published for updates or
 // deletes, and have no replica identity that names the changed row. A partition is

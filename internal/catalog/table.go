@@ -57,7 +57,7 @@ type Column struct {
 
 // Key is a unique index that is whole and valid. Its names are quoted.
 type Key struct {
-	Index      string
+	Index      string // empty: each partition has one of its own
 	Constraint string // that the index belongs to, or empty
 	Columns    []string
 }
