@@ -31,7 +31,7 @@ const (
 	CodeCheckExcludesState = "check_excludes_state" // a CHECK rejects what an apply writes
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
-	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or a letter's values must be unique
+	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or not twice
 	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
 	CodeReplicaIdentity    = "replica_identity"     // a published table's replica identity is missing or too small
 	CodeStatementRejected  = "statement_rejected"   // PostgreSQL rejects a statement for another reason
@@ -82,9 +82,12 @@ func (r Report) String() string {
 // settings, the mover's function, and rows that no reaper will ever pick up.
 //
 // It reads only, in a read-only transaction, and the catalogs more than the
-// tables. It looks into what the library knows: the reference sources and
+// tables. The statements of an apply are planned and not run, unless an error was
+// found before. It looks into what the library knows: the reference sources and
 // movers, not those of the caller's own, except that it reads such a source once.
-// A closed gate is no problem. The error says that it could not look at all.
+// A closed gate is no problem. What a document holds of no row, such as the bounds
+// of an array, is not reported, as nearly every queue would be: [deadletter.Redrive]
+// lists it. The error says that Verify could not look at all.
 func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 	tx, err := r.beginReadOnly(ctx)
 	if err != nil {

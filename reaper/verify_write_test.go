@@ -5,10 +5,8 @@ import (
 
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -18,9 +16,6 @@ func restate(typeSQL string) string {
 		alter table job_queue alter state drop default, alter state type ` + typeSQL + `;
 		create index on job_queue (lease_until) where state = 'leased'`
 }
-
-// leaseColumn is a mapping whose lease's end is called lease.
-var leaseColumn = reaper.Config{Queue: reaper.Table{Columns: reaper.Columns{LeaseUntil: "lease"}}}
 
 // writeFaults are what makes the server reject what an apply writes, or makes it slow.
 var writeFaults = map[string]fault{
@@ -39,9 +34,6 @@ var writeFaults = map[string]fault{
 	"a published queue":                   {sql: `alter table job_queue drop constraint job_queue_pkey; create unique index on job_queue (job_id); create publication p for table job_queue`, code: reaper.CodeReplicaIdentity, object: `"job_queue"`},
 	"a queue published without":           {sql: `alter table job_queue replica identity nothing; create publication p for all tables`, code: reaper.CodeReplicaIdentity, object: `"job_queue"`},
 	"published letters":                   {sql: `alter table job_dead_letter replica identity nothing; create publication p for table job_dead_letter with (publish = 'delete')`, code: reaper.CodeReplicaIdentity, object: `"job_dead_letter"`},
-	"an index that the kind leads":        {sql: `drop index job_queue_lease_until_idx; create index on job_queue (job_kind, lease_until)`, code: reaper.CodeIndexMissing, object: `"job_queue"."lease_until"`},
-	"an index over finished jobs":         {sql: `drop index job_queue_lease_until_idx; create index on job_queue (lease_until)`, code: reaper.CodeIndexMissing, object: `"job_queue"."lease_until"`},
-	"an index that names the lease":       {sql: `alter table job_queue rename lease_until to lease; drop index job_queue_lease_until_idx; create index lease_idx on job_queue (state)`, code: reaper.CodeIndexMissing, object: `"job_queue"."lease"`, cfg: leaseColumn},
 	"a last error that is an enum":        {sql: `create type errors as enum ('lease_expired_reaped'); alter table job_queue alter last_error type errors using last_error::errors`, code: reaper.CodeColumnType, object: `"job_queue"."last_error"`},
 	"keys that are an enum":               {sql: `truncate queue_config; create type keys as enum ('a'); alter table queue_config alter key type keys using 'a'`, code: reaper.CodeColumnType, object: `"queue_config"."key"`},
 	"short keys of settings":              {sql: `truncate queue_config; alter table queue_config alter key type varchar(10)`, code: reaper.CodeColumnLength, object: `"queue_config"."key"`},
@@ -115,40 +107,4 @@ func TestVerifyIsSilentOverSchemasThatWork(t *testing.T) {
 			require.Empty(t, reapertest.Verify(t, pool, reaper.Config{}).Problems)
 		})
 	}
-}
-
-// A view has no index of its own, so the statement that makes one would fail.
-func TestVerifyOffersNoIndexOnAView(t *testing.T) {
-	t.Parallel()
-	pool := reapertest.OpenQueue(t)
-	reapertest.Exec(t, pool, `drop index job_queue_lease_until_idx; alter table job_queue drop constraint job_queue_pkey;
-		alter table job_queue rename to jobs; create view job_queue as table jobs`)
-
-	problem := reapertest.OnlyProblem(t, pool, reaper.Config{})
-
-	require.Equal(t, reaper.CodeIndexMissing, problem.Code)
-	require.Empty(t, problem.Fix)
-}
-
-// A report in another order each time cannot be compared with yesterday's.
-func TestVerifyReportsSettingsInTheirOrder(t *testing.T) {
-	t.Parallel()
-	pool := reapertest.OpenQueue(t)
-	reapertest.Exec(t, pool, `delete from queue_config`)
-	for _, key := range gates.Keys() {
-		_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'treu')`, key)
-		require.NoError(t, err)
-	}
-
-	require.Equal(t, gates.Keys(), objects(t, pool))
-}
-
-// objects are what the problems are about.
-func objects(t *testing.T, pool *pgxpool.Pool) []string {
-	t.Helper()
-	var objects []string
-	for _, problem := range reapertest.Verify(t, pool, reaper.Config{}).Problems {
-		objects = append(objects, problem.Object)
-	}
-	return objects
 }

@@ -110,10 +110,10 @@ func (v *verifier) copied(t *catalog.Table) {
 		if letter == nil || queue == nil {
 			continue
 		}
-		known := copied.types == nil || slices.Contains(copied.types, letter.Type) && slices.Contains(copied.types, queue.Type)
-		if problem := misfit(letter, queue); known && problem != "" {
-			v.add(copied.severity, copied.code, at(t, letter.Name),
-				alter(t, letter.Name, fmt.Sprintf("type %[1]s using %[2]s::text::%[1]s", queue.TypeSQL, quote(letter.Name))),
+		other := func(c *catalog.Column) bool { return copied.types != nil && !slices.Contains(copied.types, c.Type) }
+		if problem := misfit(letter, queue); problem != "" && !other(letter) && !other(queue) {
+			change := fmt.Sprintf("type %[1]s using %[2]s::text::%[1]s", queue.TypeSQL, quote(letter.Name))
+			v.add(copied.severity, copied.code, at(t, letter.Name), alter(t, letter.Name, change),
 				"The column is of type %s, and the queue's %s is of type %s: %s.",
 				letter.TypeSQL, quote(queue.Name), queue.TypeSQL, problem)
 		}

@@ -57,10 +57,10 @@ func (v *verifier) statements(ctx context.Context, t *catalog.Table, statements 
 		case !slices.Contains([]string{"0A", "22", "42", "55"}, pgtx.Class(pgErr.Code)):
 			return err
 		}
-		v.blocksQueries = true
+		v.blocksQueries = true // what was planned and not run has no stored value in its error
 		v.error(cmp.Or(codeOf[pgErr.Code], "statement_rejected"), t.SQL, "",
 			"PostgreSQL rejects the statement (SQLSTATE %s, %s): every %s fails.", pgErr.Code,
-			strings.Trim(pgErr.Message+". "+pgErr.Detail, ". "), s.Act) // it was only planned, so no stored value is in these
+			strings.Trim(pgErr.Message+". "+pgErr.Detail, ". "), s.Act)
 	}
 	return nil
 }
