@@ -60,6 +60,7 @@ var faults = map[string]fault{
 	"a restrictive policy": {sql: `alter table job_queue enable row level security; create policy anyone on job_queue using (true);
 		create policy "Mine" on job_queue as restrictive using (job_kind = 'mine')`, code: reaper.CodeRowSecurity, object: `"job_queue"`},
 	"settings whose rows cannot be locked": {sql: `alter table queue_config enable row level security; create policy mine on queue_config for select using (true)`, code: reaper.CodeRowSecurity, object: `"queue_config"`},
+	"settings whose rows are hidden": {sql: `alter table queue_config enable row level security; create policy mine on queue_config using (key like 'my.%')`, code: reaper.CodeRowSecurity, object: `"queue_config"`},
 	"a gate that is no boolean": {
 		sql: `update queue_config set value = 'treu' where key = 'queue.lease.reaper_enabled'`, code: reaper.CodeSettingInvalid, object: gates.ReaperEnabled,
 	},

@@ -48,8 +48,8 @@ func (v *verifier) settings(ctx context.Context) error {
 // settingsTable looks at the table of the settings.
 func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	t, err := v.table(ctx, "settings table", v.target.Settings, []columnSpec{
-		{"key", texts, "text primary key", reads},
-		{"value", boolTypes, "text", reads},
+		{"key", texts, "text primary key", locks},
+		{"value", boolTypes, "text", locks},
 		{"updated_at", nil, "timestamptz not null default now()", noPrivileges},
 		{"updated_by", nil, "text not null default current_user", noPrivileges},
 	})
@@ -60,24 +60,18 @@ func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	if !slices.ContainsFunc(t.Columns, mayLock) { // any column's privilege will do
 		v.lacks(t, `update ("updated_at")`)
 	}
-	v.policies(t, []string{"select", "lock"})
 	v.identity(t, "change of a setting", severityWarning, false)
-	err = v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]any{
-		"key": longest(gates.Keys()), "value": varies, "updated_at": varies, "updated_by": actorName,
-	}})
-	if err == nil && t.Stored() && !t.HasKey("key") {
+	if t.Stored() && !t.HasKey("key") {
 		v.error("key_missing", at(t, "key"), fmt.Sprintf(`create unique index%s on %s ("key")`, concurrently(t), t.SQL),
-			"Nothing makes the key unique, and a setting that stands there twice is an error.")
+			"Nothing makes the key unique, and a setting that is in the table twice is an error.")
 	}
-	if err != nil {
+	longest := slices.MaxFunc(gates.Keys(), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	if err := v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]any{
+		"key": longest, "value": varies, "updated_at": varies, "updated_by": actorName,
+	}}); err != nil {
 		return t, err
 	}
 	return t, v.statements(ctx, t, Statement{Act: "read of the gates", SQL: "select from " + t.SQL + " for share"})
-}
-
-// longest is the longest of some texts.
-func longest(texts []string) string {
-	return slices.MaxFunc(texts, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
 // values looks whether each setting parses, whatever the others say.

@@ -21,7 +21,8 @@ type columnSpec struct {
 
 // Uses of a column.
 const (
-	noPrivileges = "" // an apply does without the column
+	noPrivileges = ""             // an apply does without the column
+	locks        = "select, lock" // a policy may keep the role from locking a row
 	reads        = "select"
 	inserts      = "insert"
 	updates      = "select, update"
@@ -102,12 +103,12 @@ func typeOf(column *catalog.Column) string {
 // privileges reports, for each privilege, the columns that the role lacks it on.
 func (v *verifier) privileges(t *catalog.Table, needs []columnSpec) {
 	var used []string
-	for _, privilege := range []string{"select", "insert", "update"} {
+	for _, privilege := range []string{"select", "insert", "update", "lock"} {
 		var columns, missing []string
 		for _, n := range needs {
 			if column := t.Column(n.name); column != nil && strings.Contains(n.uses, privilege) {
 				columns = append(columns, n.name)
-				if !slices.Contains(column.Privileges, privilege) {
+				if privilege != "lock" && !slices.Contains(column.Privileges, privilege) {
 					missing = append(missing, quote(n.name))
 				}
 			}
