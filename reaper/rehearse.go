@@ -3,6 +3,7 @@ package reaper
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -89,8 +90,12 @@ func (r *Reaper) Rehearse(ctx context.Context) (*Report, error) {
 		return nil, fmt.Errorf("reaper: rehearse: %w", wrapReadOnly(err))
 	}
 	for _, exhausted := range []bool{false, true} {
-		if err := h.rehearse(ctx, exhausted); err != nil {
+		found, err := h.rehearse(ctx, exhausted)
+		if err != nil {
 			return nil, fmt.Errorf("reaper: rehearse: %w", wrapReadOnly(err))
+		}
+		if !found {
+			break // the move needs the same row
 		}
 	}
 	return h.report, nil
@@ -104,11 +109,12 @@ type rehearsal struct {
 	report *Report
 }
 
-// rehearse resets or moves a row in a savepoint, and reports what rejected it.
-func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) error {
+// rehearse resets or moves a row in a savepoint, and reports what rejected it. It finds
+// no row where there is none, or none can be made stale, which is reported too.
+func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) (found bool, err error) {
 	savepoint, err := pgtx.Open(ctx, h.tx.Tx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer savepoint.Close(ctx)
 	a := &attempt{
@@ -117,52 +123,47 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) error {
 	}
 	job, err := h.makeStale(ctx, a, exhausted)
 	if err != nil || job == nil {
-		return err
+		return false, err
 	}
 	job.exhausted = exhausted
-	what, writer := "reset", a.groups(a.resetGroup)
+	what, writer := "The reset of a real row", a.groups(a.resetGroup)
 	if exhausted {
-		what, writer = "move", a.groups(a.moveGroup)
+		what, writer = "The move of a real row", a.groups(a.moveGroup)
 		writer.Again = unbump
 	}
 	var cause error
 	writer.Reject = func(_ *claimedJob, err error) { cause = err }
-	if err := writer.Write(ctx, []*claimedJob{job}); err != nil {
-		return err
+	if err := writer.Write(ctx, []*claimedJob{job}); err != nil || cause == nil {
+		return true, err
 	}
-	return h.add(ctx, what, cause)
+	return true, h.rejected(ctx, what, cause)
 }
 
 // makeStale returns a row that was made stale, or nil if there is none.
 func (h *rehearsal) makeStale(ctx context.Context, a *attempt, exhausted bool) (*claimedJob, error) {
-	jobs, err := h.queryStale(ctx, a, exhausted)
+	var jobs []*claimedJob
+	rows, err := a.tx.Query(ctx, h.r.sql.rehearse, h.r.scope, exhausted)
+	if err == nil {
+		jobs, err = scanClaim(rows)
+	}
 	switch {
 	case rejectsMakingStale(err):
 		a.tx.Close(ctx) // the savepoint is aborted
-		if len(h.report.Problems) > 0 {
-			return nil, nil //nolint:nilnil // said already
-		}
-		return nil, h.add(ctx, "making stale", err)
-	case err != nil:
-		return nil, err
-	case len(jobs) > 0:
+		err = h.rejected(ctx, "Making a real row stale", err)
+	case err == nil && len(jobs) > 0:
 		return jobs[0], nil
-	case len(h.report.Problems) == 0:
-		h.report.Problems = append(h.report.Problems, Problem{
-			Code: CodeRehearsalEmpty, Severity: SeverityWarning, Object: h.r.queue.Table,
-			Message: "The queue has no row to rehearse with, or somebody has locked all of them. " +
-				"Insert a job and rehearse again.",
-		})
+	case err == nil:
+		h.add(CodeRehearsalEmpty, SeverityWarning, "The queue has no row to rehearse with, or others have locked all of them. "+
+			"Insert a job and rehearse again.")
 	}
-	return nil, nil //nolint:nilnil // no row is an answer
+	return nil, err
 }
 
-func (h *rehearsal) queryStale(ctx context.Context, a *attempt, exhausted bool) ([]*claimedJob, error) {
-	rows, err := a.tx.Query(ctx, h.r.sql.rehearse, h.r.scope, exhausted)
-	if err != nil {
-		return nil, err
-	}
-	return scanClaim(rows)
+// add adds a problem of the queue.
+func (h *rehearsal) add(code, severity, message string) {
+	h.report.Problems = append(h.report.Problems, Problem{
+		Code: code, Severity: severity, Object: h.r.queue.Table, Message: message,
+	})
 }
 
 // codeNotInState is what PostgreSQL raises for a published table without a replica
@@ -177,23 +178,18 @@ func rejectsMakingStale(err error) bool {
 		code == codeNotInState || pgtx.Class(code) == "42" || pgtx.Class(code) == "0A")
 }
 
-// add reports what rejected a row, if something did.
-func (h *rehearsal) add(ctx context.Context, what string, cause error) error {
-	if cause == nil {
-		return nil
-	}
+// rejected reports what was rejected, and why.
+func (h *rehearsal) rejected(ctx context.Context, what string, cause error) error {
 	triggers, err := h.triggers(ctx)
 	if err != nil {
 		return err
 	}
-	message := fmt.Sprintf("The %s of a real row was rejected: %s.", what,
+	message := fmt.Sprintf("%s was rejected: %s.", what,
 		strings.Join(append(namesOf(cause), reasonOf(cause)), ", "))
 	if triggers != "" {
 		message += " Triggers on the tables: " + triggers + "."
 	}
-	h.report.Problems = append(h.report.Problems, Problem{
-		Code: CodeRehearsalFailed, Severity: SeverityError, Object: h.r.queue.Table, Message: message,
-	})
+	h.add(CodeRehearsalFailed, SeverityError, message)
 	return nil
 }
 
@@ -221,11 +217,8 @@ func reasonOf(cause error) string {
 	if pgErr == nil {
 		return cause.Error()
 	}
-	switch pgtx.Class(pgErr.Code) {
-	case "0A", "23", "42", "44", "55":
-		return pgErr.Message
-	}
-	if pgErr.Code == "22001" { // it names the type
+	class := pgtx.Class(pgErr.Code)
+	if slices.Contains([]string{"0A", "23", "42", "44", "55"}, class) || pgErr.Code == "22001" { // it names the type
 		return pgErr.Message
 	}
 	return "see the server's log for the message, which may hold values of the row"

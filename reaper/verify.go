@@ -21,7 +21,7 @@ const (
 
 // Codes of problems.
 const (
-	CodeTableMissing       = "table_missing"        // a table is not there, or not on the search path
+	CodeTableMissing       = "table_missing"        // a table does not exist, or is not on the search path
 	CodeColumnMissing      = "column_missing"       // a table lacks a column
 	CodeColumnType         = "column_type"          // a column has a type that does not serve
 	CodeColumnNullable     = "column_nullable"      // attempts or max_attempts may be NULL
@@ -40,7 +40,7 @@ const (
 	CodeReadOnly           = "read_only"            // the connection's transactions are read-only
 	CodeStandby            = "standby"              // the server is a hot standby
 	CodeSettingInvalid     = "setting_invalid"      // a setting does not parse
-	CodeFunctionMissing    = "function_missing"     // the mover's function is not there
+	CodeFunctionMissing    = "function_missing"     // the mover's function does not exist
 	CodeFunctionSignature  = "function_signature"   // it takes or returns something else
 	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end
 	CodeLeaseInfinite      = "lease_infinite"       // leased jobs that end at infinity
@@ -76,14 +76,14 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Verify looks at everything that this Reaper will rely on, with the role and
+// Verify checks everything that this Reaper will rely on, with the role and
 // the connection that it will use, and reports all problems at once: the tables
 // and their columns, the key and the index, the role's privileges, the
 // settings, the mover's function, and rows that no reaper will ever pick up.
 //
 // It reads only, in a read-only transaction, and the catalogs more than the
 // tables. The statements of an apply are planned and not run, unless an error was
-// found before. It looks into what the library knows: the reference sources and
+// found before. It checks what the library knows: the reference sources and
 // movers, not those of the caller's own, except that it reads such a source once.
 // A closed gate is no problem. What a document holds of no row, such as the bounds
 // of an array, is not reported, as nearly every queue would be: [deadletter.Redrive]
@@ -105,7 +105,7 @@ func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// verifyTarget is this Reaper as package verify looks at it.
+// verifyTarget is this Reaper as package verify checks it.
 func (r *Reaper) verifyTarget() verify.Target {
 	target := verify.Target{
 		Queue:      r.cfg.Queue.Name,

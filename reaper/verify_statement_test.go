@@ -15,6 +15,16 @@ func viewOf(table, query string) string {
 	return `alter table ` + table + ` rename to stored; create view ` + table + ` as ` + query + ` from stored`
 }
 
+// Whoever holds a lock on the queue, as for an index that is made, holds up an apply and
+// must not hold up Verify.
+func TestVerifyDoesNotWaitForALockOnTheTable(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, reapertest.Begin(t, pool), `lock table job_queue in share mode`)
+
+	require.Empty(t, reapertest.Verify(t, pool, reaper.Config{}).Problems)
+}
+
 // PostgreSQL rejects a statement of every apply, whatever the rows hold, for a reason
 // that only the planner knows. No SQL of the library's could solve it.
 func TestVerifyHasTheStatementsPlanned(t *testing.T) {

@@ -60,7 +60,7 @@ var faults = map[string]fault{
 	"a restrictive policy": {sql: `alter table job_queue enable row level security; create policy anyone on job_queue using (true);
 		create policy "Mine" on job_queue as restrictive using (job_kind = 'mine')`, code: reaper.CodeRowSecurity, object: `"job_queue"`},
 	"settings whose rows cannot be locked": {sql: `alter table queue_config enable row level security; create policy mine on queue_config for select using (true)`, code: reaper.CodeRowSecurity, object: `"queue_config"`},
-	"settings whose rows are hidden": {sql: `alter table queue_config enable row level security; create policy mine on queue_config using (key like 'my.%')`, code: reaper.CodeRowSecurity, object: `"queue_config"`},
+	"settings whose rows are hidden":       {sql: `alter table queue_config enable row level security; create policy mine on queue_config using (key like 'my.%')`, code: reaper.CodeRowSecurity, object: `"queue_config"`},
 	"a gate that is no boolean": {
 		sql: `update queue_config set value = 'treu' where key = 'queue.lease.reaper_enabled'`, code: reaper.CodeSettingInvalid, object: gates.ReaperEnabled,
 	},
@@ -117,9 +117,9 @@ func enumStates(labels string) string {
 }
 
 // An operator who learns of what is missing at night, from an apply that failed,
-// could have learned of it before. Each fault is made, seen alone, mended by the
+// could have learned of it before. Each fault is made, seen alone, fixed by the
 // SQL that the report gives, and gone.
-func TestVerifyFindsEachFaultAndMendsIt(t *testing.T) {
+func TestVerifyFindsEachFaultAndFixesIt(t *testing.T) {
 	t.Parallel()
 
 	for name, fault := range faults {
@@ -151,7 +151,7 @@ func reconnect(t *testing.T, pool *pgxpool.Pool) *pgxpool.Pool {
 	return pool
 }
 
-// A report that cries wolf over a sound set-up is a report that nobody reads.
+// A report with problems of a sound set-up is one that nobody reads.
 func TestVerifyIsEmptyOverASoundSetUp(t *testing.T) {
 	t.Parallel()
 	pool, asRole, _ := reapertest.LeastPrivileged(t)

@@ -27,7 +27,7 @@ const sqlStubFunction = `create function %s returns jsonb language sql as $$
   select jsonb_build_object('refused', true, 'reason', 'not written yet')
 $$`
 
-// moverFunction looks whether the function exists and can be called as the mover calls
+// moverFunction checks whether the function exists and can be called as the mover calls
 // it. It is not called.
 func (v *verifier) moverFunction(ctx context.Context) error {
 	if v.target.Function == nil || v.queue == nil {
@@ -48,11 +48,11 @@ func (v *verifier) moverFunction(ctx context.Context) error {
 	switch {
 	case !exists:
 		v.error("function_missing", signature, stubFunction, "The mover's function does not exist. "+
-			"The fix makes one that refuses every job; write its body.")
+			"The fix creates one that refuses every job. Write its body.")
 	case !fits || !returnsJSON:
 		v.error("function_signature", signature, fmt.Sprintf("drop routine if exists %s;\n%s", signature, stubFunction),
 			"The mover's function does not take these arguments, or does not return jsonb. "+
-				"The fix makes one that refuses every job; write its body, and drop the other.")
+				"The fix creates one that refuses every job. Write its body, and drop the other.")
 	case !mayExecute:
 		v.error("privilege_missing", signature, fmt.Sprintf("grant execute on function %s to %s", signature, v.role),
 			"The role %s lacks execute.", v.role)

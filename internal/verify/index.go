@@ -34,7 +34,7 @@ const sqlOrderOnly = `-- verify.order_only
 select set_config(name, 'off', true)
 from unnest('{enable_seqscan,enable_bitmapscan,enable_sort}'::text[]) name`
 
-// index asks the planner whether an index has the order of the claim, and looks
+// index asks the planner whether an index has the order of the claim, and checks
 // whether the index holds leased rows alone.
 func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
 	if _, err := v.tx.Exec(ctx, sqlOrderOnly); err != nil {
@@ -66,7 +66,7 @@ func (v *verifier) noIndex(t *catalog.Table, message string, args ...any) {
 	v.warn("index_missing", at(t, v.target.Columns.LeaseUntil), fix, message, args...)
 }
 
-// leasedOnly looks whether each table that the plan reads has an index in which a
+// leasedOnly checks whether each table that the plan reads has an index in which a
 // claim reads leased rows alone. A partition without other rows needs none.
 func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, reads []relation) error {
 	wide, fits := map[relation]string{}, map[relation]bool{}
@@ -85,7 +85,7 @@ func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, reads []rel
 		if wide[read] != "" && !fits[read] {
 			v.noIndex(t, "The index %s also holds rows that are not leased: it grows with the finished jobs, "+
 				"and a claim reads those that kept their lease's end. "+
-				"The fix makes one of leased rows alone.", wide[read])
+				"The fix creates one of leased rows alone.", wide[read])
 			break
 		}
 	}

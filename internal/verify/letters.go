@@ -11,7 +11,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
 
-// deadLetters looks at the table of the dead letters, and at the privilege to copy
+// deadLetters checks the table of the dead letters, and at the privilege to copy
 // whole rows of the queue.
 func (v *verifier) deadLetters(ctx context.Context) error {
 	if v.target.Letters == nil {
@@ -67,7 +67,7 @@ func (v *verifier) keyType() string {
 	return "uuid"
 }
 
-// requiredColumns looks for columns that a move must fill, and does not.
+// requiredColumns checks for columns that a move must fill, and does not.
 func (v *verifier) requiredColumns(t *catalog.Table, move write) {
 	for _, column := range t.Columns {
 		if _, written := move.values[column.Name]; written {
@@ -89,7 +89,7 @@ func (v *verifier) requiredColumns(t *catalog.Table, move write) {
 	}
 }
 
-// copied looks whether the dead letters have room for what a move copies from the
+// copied checks whether the dead letters have room for what a move copies from the
 // queue: the key, the kind, the counters, and the whole row.
 func (v *verifier) copied(t *catalog.Table) {
 	if v.queue == nil {
@@ -187,7 +187,7 @@ func (v *verifier) document(t *catalog.Table) {
 	}
 }
 
-// uniqueValues looks for a key that takes a letter with the same values once only. A job
+// uniqueValues checks for a key that takes a letter with the same values once only. A job
 // that was sent back to the queue may die again.
 func (v *verifier) uniqueValues(t *catalog.Table) {
 	same := []string{"job_id", "job_kind", "attempts", "max_attempts", "final_error", "moved_by"}

@@ -63,7 +63,7 @@ func (v *verifier) queueWrites() []write {
 	}
 }
 
-// nullableCounters looks at the columns that count tries. Of a view's columns the catalogs
+// nullableCounters checks the columns that count tries. Of a view's columns the catalogs
 // do not say whether they may be NULL.
 func (v *verifier) nullableCounters(t *catalog.Table) {
 	for _, counter := range []struct{ name, fill string }{
@@ -79,11 +79,11 @@ func (v *verifier) nullableCounters(t *catalog.Table) {
 				t.SQL, quote(counter.name), counter.fill, fix)
 		}
 		v.warn("column_nullable", at(t, counter.name), fix,
-			"The column may be NULL. NULL attempts count as 0, and a job with a NULL maximum never dies.")
+			"The column may be NULL. NULL attempts count as 0, and a job with a NULL maximum is never moved.")
 	}
 }
 
-// states looks whether an enum has the states.
+// states checks whether an enum has the states.
 func (v *verifier) states(t *catalog.Table) {
 	column := t.Column(v.target.Columns.State)
 	if column == nil || len(column.Enum) == 0 {
@@ -114,10 +114,10 @@ func (v *verifier) key(t *catalog.Table) {
 	}
 	v.error("key_missing", at(t, id),
 		fmt.Sprintf("create unique index%s on %s (%s)", concurrently(t), t.SQL, strings.Join(columns, ", ")),
-		"Nothing makes the id unique: two jobs with one id are settled as one, and finding one takes a scan.")
+		"Nothing makes the id unique: jobs with the same id are settled as one, and finding a job reads the whole table.")
 }
 
-// sqlLeases counts leased jobs that no reaper will pick up, or not for a week.
+// sqlLeases counts leased jobs that no reaper will settle, or not for a week.
 // Served by job_queue_lease_until_idx.
 const sqlLeases = `-- verify.rows
 select count(*) filter (where ` + condEndless + `),
@@ -134,7 +134,7 @@ const (
 	condFar      = `{lease_until} > now() + interval '1 week' and {lease_until} < 'infinity'`
 )
 
-// leases looks for leases that will not end, or not soon.
+// leases checks for leases that will not end, or not soon.
 func (v *verifier) leases(ctx context.Context, t *catalog.Table) error {
 	var endless, infinite, far int
 	if err := v.tx.QueryRow(ctx, v.names.Replace(sqlLeases)).Scan(&endless, &infinite, &far); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// settings looks at the settings, in their table or in another source. A source that
+// settings checks the settings, in their table or in another source. A source that
 // locks what it reads cannot be tried in a read-only transaction.
 func (v *verifier) settings(ctx context.Context) error {
 	object := ""
@@ -45,7 +45,7 @@ func (v *verifier) settings(ctx context.Context) error {
 	return nil
 }
 
-// settingsTable looks at the table of the settings.
+// settingsTable checks the table of the settings.
 func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	t, err := v.table(ctx, "settings table", v.target.Settings, []columnSpec{
 		{"key", texts, "text primary key", locks},
@@ -74,7 +74,7 @@ func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	return t, v.statements(ctx, t, Statement{Act: "read of the gates", SQL: "select from " + t.SQL + " for share"})
 }
 
-// values looks whether each setting parses, whatever the others say.
+// values checks whether each setting parses, whatever the others say.
 func (v *verifier) values(values gates.Values, object string) {
 	for _, key := range gates.Keys() {
 		var invalid *gates.ValueError

@@ -41,8 +41,8 @@ var (
 	keys      = append([]string{"uuid", "bigint", "integer", "smallint", "numeric"}, texts...)
 )
 
-// table looks at a table, its columns and what the role may do with them, and
-// returns it, or nil when it is not there.
+// table checks a table, its columns and what the role may do with them, and
+// returns it, or nil when it does not exist.
 func (v *verifier) table(
 	ctx context.Context, what string, name pgx.Identifier, needs []columnSpec,
 ) (*catalog.Table, error) {
@@ -52,7 +52,7 @@ func (v *verifier) table(
 	}
 	if t == nil {
 		v.error("table_missing", name.Sanitize(), create(name, needs),
-			"The %s is not there, or not on the search path of this connection.", what)
+			"The %s does not exist, or is not on the search path of this connection.", what)
 		return nil, nil //nolint:nilnil // no table is an answer
 	}
 	v.blocksQueries = !t.Usage
@@ -84,7 +84,7 @@ func (v *verifier) column(t *catalog.Table, n columnSpec) {
 		v.blocksQueries = true
 		v.error("column_missing", at(t, n.name),
 			fmt.Sprintf("alter table %s add column %s %s", t.SQL, quote(n.name), n.definition),
-			"The column is not there.")
+			"The column does not exist.")
 	case len(n.types) > 0 && !slices.Contains(n.types, typeOf(column)):
 		v.blocksQueries = true
 		v.error("column_type", at(t, n.name), retype(t, n.name, n.types[0]),
@@ -130,7 +130,7 @@ func (v *verifier) lacks(t *catalog.Table, privilege string) {
 		"The role %s lacks %s.", v.role, privilege)
 }
 
-// policies looks whether row-level security lets the role do with every row what
+// policies checks whether row-level security lets the role do with every row what
 // it does with the table. A restrictive policy is reported alone: the others count
 // once it lets the rows through.
 func (v *verifier) policies(t *catalog.Table, privileges []string) {
@@ -143,11 +143,11 @@ func (v *verifier) policies(t *catalog.Table, privileges []string) {
 	case hides:
 		v.error("row_security", t.SQL,
 			fmt.Sprintf("create policy leasereaper on %s to %s using (true) with check (true)", t.SQL, v.role),
-			"Row-level security may hide rows from the role: no policy shows and takes all of them.")
+			"Row-level security may hide rows from the role: no policy lets it read and write all of them.")
 	}
 }
 
-// identity looks whether PostgreSQL takes updates of the table, and deletes where
+// identity checks whether PostgreSQL takes updates of the table, and deletes where
 // the library makes some: of a published table it must know how to name a row.
 func (v *verifier) identity(t *catalog.Table, act, severity string, deletes bool) {
 	var tables, fixes []string
@@ -164,7 +164,7 @@ func (v *verifier) identity(t *catalog.Table, act, severity string, deletes bool
 	}
 	if len(tables) > 0 {
 		v.add(severity, "replica_identity", t.SQL, strings.Join(fixes, ";\n"),
-			"A publication publishes %s, without a replica identity: every %s fails.", strings.Join(tables, ", "), act)
+			"A publication includes %s, without a replica identity: every %s fails.", strings.Join(tables, ", "), act)
 	}
 }
 

@@ -34,16 +34,16 @@ const (
 // a role.
 const actorLength = 63
 
-// writes looks whether the columns of a table take what is written into them, and
+// writes checks whether the columns of a table take what is written into them, and
 // whether its CHECK constraints do.
 func (v *verifier) writes(ctx context.Context, t *catalog.Table, writes ...write) error {
 	for i := range t.Columns {
 		column := &t.Columns[i]
-		for _, look := range []func(*catalog.Table, *catalog.Column, write, any) bool{
+		for _, check := range []func(*catalog.Table, *catalog.Column, write, any) bool{
 			v.generated, v.required, v.tooShort,
 		} {
 			for _, w := range writes {
-				if value, ok := w.values[column.Name]; ok && look(t, column, w, value) {
+				if value, ok := w.values[column.Name]; ok && check(t, column, w, value) {
 					break // the others fail of the same
 				}
 			}
@@ -137,7 +137,7 @@ func (v *verifier) excludes(ctx context.Context, t *catalog.Table, check catalog
 	v.add(w.severity, "check_excludes_state", object,
 		fmt.Sprintf("alter %s %s drop constraint %s", what, object, check.Name),
 		"The CHECK %s rejects what a %s writes (%s): every %[2]s fails. "+
-			"The fix drops it; make one again that allows these values.", check.Name, w.act, values)
+			"The fix drops it. Add one that allows these values.", check.Name, w.act, values)
 	return true, nil
 }
 
