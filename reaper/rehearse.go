@@ -153,8 +153,8 @@ func (h *rehearsal) makeStale(ctx context.Context, a *attempt, exhausted bool) (
 	case err == nil && len(jobs) > 0:
 		return jobs[0], nil
 	case err == nil:
-		h.add(CodeRehearsalEmpty, SeverityWarning, "The queue has no row to rehearse with, or others have locked all of them. "+
-			"Insert a job and rehearse again.")
+		h.add(CodeRehearsalEmpty, SeverityWarning, "The queue has no row to rehearse with, or others "+
+			"have locked all of them. Insert a job and rehearse again.")
 	}
 	return nil, err
 }
