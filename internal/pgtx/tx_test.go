@@ -127,7 +127,8 @@ func TestACallersTransactionIsASavepoint(t *testing.T) {
 		batch := tx.Batch()
 		require.Zero(t, batch.Len(), "no settings of its own")
 		batch.Queue(sql)
-		return tx, tx.Send(t.Context(), batch)
+		err = tx.Send(t.Context(), batch)
+		return tx, err
 	}
 	tx, err := write(`insert into things values (2)`)
 	require.NoError(t, err)
