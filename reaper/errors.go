@@ -29,9 +29,9 @@ var (
 	// empty one.
 	ErrActor = errors.New("reaper: invalid actor")
 
-	// ErrAmbiguous is wrapped by New's error for each column or state that the
+	// ErrDuplicateName is wrapped by New's error for each column or state that the
 	// mapping names for two things at once.
-	ErrAmbiguous = errors.New("reaper: queue: duplicate name")
+	ErrDuplicateName = errors.New("reaper: queue: duplicate name")
 
 	// ErrGrace is wrapped by New's error for each grace that is above 0 and below a
 	// microsecond.
@@ -49,8 +49,8 @@ var (
 	// ErrPlan is wrapped by the error for a plan that cannot be one.
 	ErrPlan = errors.New("reaper: invalid plan")
 
-	// ErrIntervals is wrapped by Run's error for a MinInterval above Interval.
-	ErrIntervals = errors.New("reaper: MinInterval is above Interval, which is 30s unless set")
+	// ErrInvalidIntervals is wrapped by Run's error for a MinInterval above Interval.
+	ErrInvalidIntervals = errors.New("reaper: MinInterval is above Interval, which is 30s unless set")
 
 	// ErrInTransaction is Run's error for a Reaper whose DB is a transaction.
 	ErrInTransaction = errors.New("reaper: Run needs a pool or a connection, not a transaction")
@@ -71,9 +71,9 @@ var (
 	// reaped is not stale any more.
 	ErrOutcomeUnknown = errors.New("reaper: connection broke during commit, outcome unknown")
 
-	// ErrReceipts is wrapped by the error of an apply whose mover did not
+	// ErrReceiptCount is wrapped by the error of an apply whose mover did not
 	// return exactly one receipt for each job.
-	ErrReceipts = errors.New("reaper: mover did not return one receipt for each job")
+	ErrReceiptCount = errors.New("reaper: mover did not return one receipt for each job")
 )
 
 // settleError is an error that came while jobs were settled, or, from a deferred

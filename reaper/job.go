@@ -17,7 +17,7 @@ import (
 type claimedJob struct {
 	id, kind, owner string
 	address         pgtype.TID
-	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegInfinity has them
+	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegativeInfinity has them
 
 	attempts  int   // as they stand; NULL is 0
 	bumped    int   // one more, unless the column's type cannot hold that

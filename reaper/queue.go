@@ -100,10 +100,10 @@ func (t Table) checkDistinct() error {
 	for _, name := range pgtext.Twice(
 		q.JobID, q.JobKind, q.State, q.Attempts, q.MaxAttempts, q.ScheduledAt, q.LeaseOwner, q.LeaseUntil, q.LastError,
 	) {
-		faults = append(faults, fmt.Errorf("%w: column %q", ErrAmbiguous, name))
+		faults = append(faults, fmt.Errorf("%w: column %q", ErrDuplicateName, name))
 	}
 	for _, name := range pgtext.Twice(q.Leased, q.RetryWaiting, q.DeadLetter) {
-		faults = append(faults, fmt.Errorf("%w: state %q", ErrAmbiguous, name))
+		faults = append(faults, fmt.Errorf("%w: state %q", ErrDuplicateName, name))
 	}
 	return errors.Join(faults...)
 }
