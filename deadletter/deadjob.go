@@ -3,13 +3,25 @@ package deadletter
 import (
 	"time"
 
+	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // letterKey is a letter that a call has found and locked, with its job.
 type letterKey struct {
 	DeadLetterID, JobID string
 	Instant             string // its moved_at, as a cursor has it
+}
+
+// queueFind queues a statement that finds and locks letters, and before it what tells
+// the locks of their table from theirs.
+func (t target) queueFind(b *pgx.Batch, found *[]letterKey, sql string, w *where) {
+	t.queueHoldLetters(b)
+	b.Queue(t.in(sql, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
+		return pgxscan.ScanAll(found, rows)
+	})
 }
 
 // deadJob is a job with dead letters.
@@ -51,17 +63,14 @@ func groupByJob(letters []letterKey) []*deadJob {
 	return jobs
 }
 
-func ids(jobs []*deadJob) []string {
-	list := make([]string, len(jobs))
-	for i, job := range jobs {
-		list[i] = job.id
-	}
-	return list
+// keysOf are the ids of jobs, as one parameter.
+func keysOf(jobs []*deadJob) string {
+	return pgtext.Array(len(jobs), func(i int) string { return jobs[i].id })
 }
 
 // queueHoldLetters queues the lock of the letters' table. In place it is the queue's,
 // which is held with its rows.
-func (t tables) queueHoldLetters(b *pgx.Batch) {
+func (t target) queueHoldLetters(b *pgx.Batch) {
 	if !t.inPlace {
 		b.Queue(t.in(sqlHoldLetters))
 	}
@@ -70,8 +79,8 @@ func (t tables) queueHoldLetters(b *pgx.Batch) {
 // queueLockRows queues what locks the dead queue rows of jobs and counts the others. A
 // row that comes to be dead in between is taken for locked by someone else. held are
 // the states of the rows that will be written.
-func (t tables) queueLockRows(b *pgx.Batch, jobs []*deadJob, held string) {
-	keys := array(ids(jobs))
+func (t target) queueLockRows(b *pgx.Batch, jobs []*deadJob, held string) {
+	keys := keysOf(jobs)
 	var n int
 	var dead bool
 	if t.hasState {

@@ -18,8 +18,7 @@ var (
 	// ErrLimit is wrapped by the error for a limit below 1.
 	ErrLimit = errors.New("deadletter: limit is below 1")
 
-	// ErrNegative is wrapped by the error for each age or setting that is
-	// negative.
+	// ErrNegative is wrapped by the error for each age or setting that is negative.
 	ErrNegative = errors.New("deadletter: negative setting")
 
 	// ErrActor is wrapped by the error for an actor that is empty or only white
@@ -44,8 +43,7 @@ var (
 
 	// ErrOutcomeUnknown is wrapped by the error of a redrive or a purge whose
 	// connection broke, or whose context ended, during COMMIT: the transaction
-	// happened whole or not at all, and nobody can know which. Calling again is
-	// safe either way.
+	// happened whole or not at all. Calling again is safe either way.
 	ErrOutcomeUnknown = errors.New("deadletter: connection broke during commit, outcome unknown")
 )
 
@@ -82,17 +80,19 @@ func checkActor(actor string) error {
 // isText reports whether PostgreSQL can store a text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// wrap says what failed, and marks the errors that have a sentinel of the
-// library's.
+// wrap says what failed, and marks the errors that have a sentinel. No error stays none.
 func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if pgtx.Code(err) == pgtx.CodeReadOnly {
 		return fmt.Errorf("%w: %s: %w", ErrReadOnly, what, err)
 	}
 	return fmt.Errorf("deadletter: %s: %w", what, err)
 }
 
-// wrap is wrap for the statement that f's conditions are in, where the
-// server may find that it cannot make a key, or a time, of a text.
+// wrap is for the statement that f's conditions are in, where the server may find
+// that it cannot make a key, or a time, of a text.
 func (f Filter) wrap(what string, err error) error {
 	if f.IDs == nil && f.JobIDs == nil && f.After == "" {
 		return wrap(what, err)

@@ -14,10 +14,10 @@ import (
 // state. The key's own value is written also where an identity would make one.
 // Served by the letters' key.
 //
-// The letter's job may be jsonb, json or text. A json column of the queue may
-// hold escapes that PostgreSQL stores and cannot decode, and one of them would
-// keep the whole document from being taken apart. So they are replaced first, by
-// a text that no document can hold, and put back into the raw values.
+// A json column of the queue may hold escapes that PostgreSQL stores and cannot
+// decode, and one of them would keep the whole document from being taken apart. So
+// they are replaced first, by a text that no document can hold, and put back into
+// the raw values.
 //
 //	$1 dead letter ids  array of the key's type
 //	$2 waits            bigint[], microseconds until each job is to run
@@ -57,7 +57,7 @@ const (
 // rebuildStatement returns the statement that puts rows back into the queue, as the queue
 // is today: a column that was dropped since is left out, and one that was added
 // since is filled as an insert would fill it.
-func (t tables) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error) {
+func (t target) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error) {
 	queue, retryWaiting, rebuilt := t.in("{queue}"), t.in("{retry_waiting}"), "true"
 	if t.hasState {
 		rebuilt = t.in("{state} = {retry_waiting}")

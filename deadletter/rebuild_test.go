@@ -187,16 +187,16 @@ func TestRedriveOverAPartitionedQueue(t *testing.T) {
 	require.Zero(t, reapertest.One[int](t, pool, `select count(*) from jobs`))
 }
 
-// A queue row that is there is not made anew: what was changed by hand since the
+// A queue row that is there is not made anew: what someone changed since the
 // job died stays.
 func TestARowThatIsThereIsNotRebuilt(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "invoice")
-	reapertest.Exec(t, pool, `update job_queue set payload = '{"mended": true}', max_attempts = 9`)
+	reapertest.Exec(t, pool, `update job_queue set payload = '{"fixed": true}', max_attempts = 9`)
 
 	result := redriveAll(t, pool, deadletter.Filter{})
 
 	require.Equal(t, ids, jobsOf(result))
 	require.False(t, result.Redriven[0].Rebuilt)
-	require.True(t, reapertest.One[bool](t, pool, `select payload = '{"mended": true}' and max_attempts = 9 from job_queue`))
+	require.True(t, reapertest.One[bool](t, pool, `select payload = '{"fixed": true}' and max_attempts = 9 from job_queue`))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// What someone put back by hand, or works on right now, is theirs. Redriven all
+// What someone requeued manually, or works on right now, is theirs. Redriven all
 // the same, it runs twice; waited for, it holds up all the others.
 func TestRedriveLeavesWhatIsSomeoneElses(t *testing.T) {
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestRedriveLeavesWhatIsSomeoneElses(t *testing.T) {
 		committed bool
 		reason    string
 	}{
-		"back by hand":          {`update job_queue set state = 'ready' where job_kind = 'odd'`, true, deadletter.SkipAlive},
+		"requeued manually":     {`update job_queue set state = 'ready' where job_kind = 'odd'`, true, deadletter.SkipAlive},
 		"running":               {`update job_queue set state = 'leased', lease_until = now() + '1m' where job_kind = 'odd'`, true, deadletter.SkipAlive},
 		"done":                  {`update job_queue set state = 'succeeded' where job_kind = 'odd'`, true, deadletter.SkipAlive},
 		"being put back":        {`update job_queue set state = 'ready' where job_kind = 'odd'`, false, deadletter.SkipLocked},

@@ -29,8 +29,8 @@ func TestARedrivenJobStartsAnew(t *testing.T) {
 select redriven_at = $2 and redriven_by = $3 and attempts = 5 from job_dead_letter where dead_letter_id = $1`,
 		letter, result.RedrivenAt, operator))
 	require.JSONEq(t, `{"state": "retry_waiting", "attempts": 0, "max_attempts": 5, "lease_owner": null, "lease_until": null,
-		"last_error": null, "payload": {"n": 9007199254740993}, "job_kind": "invoice", "due": true}`, reapertest.One[string](t, pool, `
-select (to_jsonb(q) - 'job_id' - 'scheduled_at' || jsonb_build_object('due', scheduled_at = $2::timestamptz))::text
+		"last_error": null, "payload": {"n": 9007199254740993}, "job_kind": "invoice", "now": true}`, reapertest.One[string](t, pool, `
+select (to_jsonb(q) - 'job_id' - 'scheduled_at' || jsonb_build_object('now', scheduled_at = $2::timestamptz))::text
 from job_queue q where job_id = $1::text::uuid`, ids[0], result.RedrivenAt))
 	require.Equal(t, []string{ids[0]}, reapertest.Column(t, pool, `
 select job_id::text from job_queue
@@ -76,7 +76,7 @@ func TestAJobThatDiesAgainHasALetterMore(t *testing.T) {
 	reapertest.RequireAgreement(t, pool)
 }
 
-// A job that was put back by hand and died again has two letters that nobody
+// A job that someone requeued manually and died again has two letters that nobody
 // redrove. Redriven once for each, it would run twice.
 func TestAJobWithSeveralLettersIsRedrivenOnce(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 // lockAndCount locks what the jobs are made of, and counts what someone else has
 // locked, in one exchange.
 func (r *redrive) lockAndCount(ctx context.Context) error {
-	keys := array(ids(r.jobs))
+	keys := keysOf(r.jobs)
 	var n, count int
 	var letter string
 	b := &pgx.Batch{}
@@ -82,7 +82,7 @@ func (r *redrive) queueWrites(b *pgx.Batch, jobs []*deadJob) (missing func(*dead
 			if n != nil {
 				back[dead[*n-1].id] = true
 			}
-		}, []any{&n}, r.in(sqlRevive), array(ids(dead)), waits(dead))
+		}, []any{&n}, r.in(sqlRevive), keysOf(dead), waits(dead))
 	}
 	if len(gone) > 0 {
 		queueCollect(b, back, r.rebuild, array(newest), waits(gone), undecodable, escape)

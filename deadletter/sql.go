@@ -21,16 +21,19 @@ update {dead_letter} set redriven_at = null where now() is null`
 update {queue} q set {touch} where {held}now() is null`
 )
 
+// letterKeys are the fields of a letterKey.
+const letterKeys = `
+select d.dead_letter_id::text as dead_letter_id,
+  d.job_id::text as job_id,
+  to_jsonb(d.moved_at) #>> '{}' as instant
+from {dead_letter} d`
+
 // sqlRedrive locks and reads the letters to redrive, oldest first. Those that
 // someone else has locked are passed, not waited for.
 //
 //	$1 limit   bigint
 //	$2 filter
-const sqlRedrive = `-- deadletter.redrive
-select d.dead_letter_id::text as dead_letter_id,
-  d.job_id::text as job_id,
-  to_jsonb(d.moved_at) #>> '{}' as instant
-from {dead_letter} d
+const sqlRedrive = `-- deadletter.redrive` + letterKeys + `
 where d.redriven_at is null{and}
 order by d.moved_at, d.dead_letter_id
 limit $1::bigint
@@ -153,11 +156,7 @@ returning d.dead_letter_id::text`
 //	$1 limit       bigint
 //	$2 older than  bigint, microseconds
 //	$3 filter      a cursor, and more for redriven ones
-const sqlPurge = `-- deadletter.purge
-select d.dead_letter_id::text as dead_letter_id,
-  d.job_id::text as job_id,
-  to_jsonb(d.moved_at) #>> '{}' as instant
-from {dead_letter} d
+const sqlPurge = `-- deadletter.purge` + letterKeys + `
 where d.moved_at < now() - $2::bigint * interval '1 microsecond'{and}
 order by d.moved_at, d.dead_letter_id
 limit $1::bigint

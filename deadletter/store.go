@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // Store is a dead-letter table and the queue that its jobs came from, for those
@@ -47,37 +49,39 @@ type Store struct {
 	// unique key of an open transaction, a table under DDL. It is the server's
 	// lock_timeout, in whole milliseconds, rounded up. A letter whose job waits
 	// longer is a [Failure] with the SQLSTATE 55P03, and the others are settled. A
-	// table, or a partition that the call may write to, that is locked for longer is
-	// the call's error, with the same SQLSTATE.
-	// Once a statement of a transaction has waited for so long, each further one
-	// of that transaction waits for a hundredth of it, so that many locked rows
-	// are found soon. Too low, and jobs fail that would have had to wait for a
-	// moment; too high, and the locks that the call holds are held for as long.
-	// Default 0: 1 s. A transaction of the caller's keeps the lock_timeout that
-	// it has.
+	// table that is locked for longer, or a partition that the call may write to, is
+	// the call's error, with the same SQLSTATE. Once a statement has waited for so
+	// long, each further one of the transaction waits for a hundredth of it, so that
+	// many locked rows are found soon. Too low, and jobs fail that would have had to
+	// wait for a moment; too high, and the call holds its locks long. Default 0: 1 s.
+	// A transaction of the caller's keeps its lock_timeout.
 	LockTimeout time.Duration
 
-	// Spread is the time over which [Redrive] spreads the jobs that it sends
-	// back, by the database's clock, in whole microseconds. Of n jobs the i-th,
-	// counted from 0 in the order of their oldest letters, is scheduled i/n of
-	// Spread after the start of the transaction: the first one at once, and all of
-	// them before Spread has passed. Each call spreads its own jobs. Too low, and
-	// the jobs meet what they depend on all at once; too high, and the last ones
-	// come late. Default 0: all at once.
+	// Spread is the time over which [Redrive] spreads the jobs that it sends back, by
+	// the database's clock, in whole microseconds. Of n jobs the i-th, from 0 in the
+	// order of their oldest letters, is scheduled i/n of Spread after the start of the
+	// transaction. Each call spreads its own jobs. Too low, and the jobs meet what they
+	// depend on all at once; too high, and the last ones come late. Default 0: all at
+	// once.
 	Spread time.Duration
 }
 
-// tables is a store with every name in it quoted.
-type tables struct {
-	names                   []string // placeholders and SQL
-	columns                 []string // those of the queue, in the order of Queue.columns
-	hasState, inPlace, aged bool
+// target is a store with every name in it quoted, and its database.
+type target struct {
+	db     DB
+	nested bool // db is a transaction of the caller's
+
+	names   []string // placeholders and SQL
+	columns []string // those of the queue, in the order of Queue.columns
+
+	hasState, inPlace bool
+	aged              bool // letters have ages
 
 	lockTimeout lockTimeout
 	spread      time.Duration
 }
 
-func (s Store) tables() (tables, error) {
+func (s Store) target(db DB) (target, error) {
 	queue := s.Queue.orReference()
 	n := queue.allNames()
 	letters, err := s.letters(n)
@@ -88,10 +92,10 @@ func (s Store) tables() (tables, error) {
 	}
 	n.Add("without_letter", without)
 	timeout, negative := s.lockTimeout()
-	return tables{
-		names: n.Pairs, columns: queue.columns(), hasState: queue.State != none,
+	return target{
+		db: db, nested: pgtx.IsNested(db), names: n.Pairs, columns: queue.columns(), hasState: queue.State != none,
 		inPlace: s.InPlace, aged: !s.InPlace || s.MovedAt != "", lockTimeout: timeout, spread: s.Spread,
-	}, errors.Join(err, faults(n), queue.validate(), negative, checkAge("Spread", s.Spread))
+	}, errors.Join(checkDB(db), err, faults(n), queue.validate(), negative, checkAge("Spread", s.Spread))
 }
 
 // letters is the table of the letters, or a subquery in the form of one.
@@ -117,7 +121,7 @@ func (s Store) letters(n *pgtext.Names) (string, error) {
 }
 
 // checkAged reports ages that are asked for where letters have none.
-func (t tables) checkAged(ages ...time.Duration) error {
+func (t target) checkAged(ages ...time.Duration) error {
 	if t.aged || !slices.ContainsFunc(ages, func(age time.Duration) bool { return age > 0 }) {
 		return nil
 	}
@@ -135,13 +139,10 @@ const sqlInPlace = `(
 
 // in puts the names, and others as pairs of placeholder and SQL, into a
 // statement. What it puts in is not searched again.
-func (t tables) in(sql string, others ...string) string {
+func (t target) in(sql string, others ...string) string {
 	return strings.NewReplacer(append(others, t.names...)...).Replace(sql)
 }
 
 func (s Store) lockTimeout() (lockTimeout, error) {
-	if s.LockTimeout == 0 {
-		return lockTimeout(time.Second), nil
-	}
-	return lockTimeout(s.LockTimeout), checkAge("LockTimeout", s.LockTimeout)
+	return lockTimeout(cmp.Or(s.LockTimeout, time.Second)), checkAge("LockTimeout", s.LockTimeout)
 }

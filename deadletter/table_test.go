@@ -14,8 +14,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-const turnAwayMail = `
-create function turn_away_mail() returns trigger language plpgsql as $$
+const dropMail = `
+create function drop_mail() returns trigger language plpgsql as $$
 begin
   if new.job_kind = 'mail' then
     return null;
@@ -23,14 +23,14 @@ begin
   return new;
 end
 $$;
-create trigger turn_away_mail before insert on job_dead_letter for each row execute function turn_away_mail()`
+create trigger drop_mail before insert on job_dead_letter for each row execute function drop_mail()`
 
 // A trigger may drop a row without an error. A job whose dead letter was not
 // stored must not leave the queue, and must not hold up the others.
 func TestTableRefusesTheRowThatATriggerDropped(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	reapertest.Exec(t, pool, turnAwayMail)
+	reapertest.Exec(t, pool, dropMail)
 	ids := enqueue(t, pool, "invoice", "mail", "report")
 	tx := reapertest.Begin(t, pool)
 

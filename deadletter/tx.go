@@ -26,10 +26,10 @@ var (
 // transact runs work in a transaction and commits it. After a conflict it begins
 // again, unless the transaction is the caller's; so work starts from nothing each
 // time.
-func (t tables) transact(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
+func (t target) transact(ctx context.Context, work func(tx pgx.Tx) error) error {
 	for n := 0; ; n++ {
-		err := t.attempt(ctx, db, work)
-		if n == pgtx.MaxConflicts || pgtx.IsNested(db) || ctx.Err() != nil || !pgtx.IsConflict(err) {
+		err := t.attempt(ctx, work)
+		if n == pgtx.MaxConflicts || t.nested || ctx.Err() != nil || !pgtx.IsConflict(err) {
 			return err
 		}
 	}
@@ -38,8 +38,8 @@ func (t tables) transact(ctx context.Context, db DB, work func(tx pgx.Tx) error)
 // attempt sends BEGIN and the bound of the waits for locks before all else: pgx
 // prepares a statement before it sends it, and to prepare one the server waits for a
 // lock on its tables.
-func (t tables) attempt(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
-	tx, err := pgtx.Open(ctx, db)
+func (t target) attempt(ctx context.Context, work func(tx pgx.Tx) error) error {
+	tx, err := pgtx.Open(ctx, t.db)
 	if err != nil {
 		return wrap("begin", err)
 	}
@@ -54,7 +54,7 @@ func (t tables) attempt(ctx context.Context, db DB, work func(tx pgx.Tx) error) 
 	switch err := tx.Commit(ctx); {
 	case err == nil:
 		return nil
-	case pgtx.IsNested(db) || pgtx.NotCommitted(err):
+	case t.nested || pgtx.NotCommitted(err):
 		return wrap("commit", err)
 	default:
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)

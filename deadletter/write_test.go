@@ -88,7 +88,7 @@ func TestARowThatCannotBeRebuiltIsAFailure(t *testing.T) {
 	}
 }
 
-// Turned-away rows of a large batch are found by halving, and cost the others
+// Rejected rows of a large batch are found by halving, and cost the others
 // nothing.
 func TestRedriveFindsTheFewThatCannot(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func (r *Reaper) Apply(ctx context.Context, actor string, limit int) (*ApplyResu
 	return result, err
 }
 
-// maxClaims is how many full batches of rejected jobs an Apply goes past.
+// maxClaims is how many batches an Apply claims at most.
 const maxClaims = 10
 
 // apply reaps one batch. It returns the cursor after it when the batch was full.

@@ -83,14 +83,18 @@ func (a *attempt) look(ctx context.Context, known *stmt.Tables) (reason string, 
 }
 
 // queueGates queues the reading of the gates. The function it returns gives the
-// reason for a refusal once the batch was answered.
+// reason for a refusal once the batch was answered. Of an answer that is unclear the
+// source itself says what it means.
 func (a *attempt) queueGates(batch *pgx.Batch, fence bool) func(context.Context) (string, error) {
 	if a.r.source == nil {
 		return func(context.Context) (string, error) { return "", nil }
 	}
-	read := a.r.source.Queue(batch, gates.Keys(), fence)
-	return func(context.Context) (string, error) {
-		values, err := read()
+	answer := a.r.source.Queue(batch, gates.Keys(), fence)
+	return func(ctx context.Context) (string, error) {
+		if len(answer.Unclear) == 0 {
+			return a.evaluate(answer.Values)
+		}
+		values, err := a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
 		if err != nil {
 			return "", fmt.Errorf("reaper: read gates: %w", err)
 		}
@@ -188,7 +192,7 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 	return recoverPanic("reaper: backoff policy", func() error {
 		for _, job := range jobs {
 			if !job.exhausted {
-				job.delaySec = backoff.Clamp(a.r.cfg.backoffOf(job.kind).DelaySec(job.bumped, a.baseSec))
+				job.delaySec = min(max(a.r.cfg.backoffOf(job.kind).DelaySec(job.bumped, a.baseSec), 0), backoff.MaxSec)
 			}
 		}
 		return nil

@@ -45,7 +45,7 @@ type Config struct {
 	Queue Table
 
 	// Gates decides whether an apply may go ahead. A source that opens too
-	// easily takes the operators' hand off the switch. Default: [gates.Table]
+	// easily reaps where operators meant to prevent it. Default: [gates.Table]
 	// over queue_config.
 	Gates gates.Source
 
@@ -81,8 +81,8 @@ type Config struct {
 
 	// KindGrace is Grace for single kinds, such as one whose heartbeats are slower.
 	// It may be shorter or longer than Grace, and is rounded as Grace is; 0 is stale
-	// at once. With it [Reaper.Run] reads all live leases at each look, to know which
-	// is due next. Default: Grace for all.
+	// at once. With it [Reaper.Run] reads all live leases at each poll, to know which
+	// expires next. Default: Grace for all.
 	KindGrace map[string]time.Duration
 
 	// MaxStale refuses an apply that finds more stale leases than this, as
@@ -181,10 +181,10 @@ func (c Config) scope() stmt.Scope {
 func validateScope(s stmt.Scope, kindless bool) error {
 	var faults []error
 	if kindless && !s.Uniform() {
-		faults = append(faults, fmt.Errorf("%w: the queue has no column of kinds", ErrKind))
+		faults = append(faults, fmt.Errorf("%w: the queue has no job_kind column", ErrKind))
 	}
 	if s.Kinds != nil && len(s.Kinds) == 0 {
-		faults = append(faults, fmt.Errorf("%w: Kinds is empty and not nil", ErrKind))
+		faults = append(faults, fmt.Errorf("%w: Kinds is empty; use nil for all kinds", ErrKind))
 	}
 	for _, kind := range append(append([]string{}, s.Kinds...), s.Except...) {
 		faults = append(faults, checkKind(kind))

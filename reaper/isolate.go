@@ -117,9 +117,9 @@ func unbump(job *claimedJob, cause error) bool {
 
 // Reasons of failures that PostgreSQL does not report as an error.
 var (
-	errIgnored   = errors.New("the row was not changed as it was written, without an error: by a trigger or a policy")
-	errSeveral   = errors.New("several rows have this id, or a trigger changed it")
-	errNotStored = errors.New("the dead-letter table did not take the row")
+	errIgnored   = errors.New("a trigger or a policy changed or ignored the write")
+	errSeveral   = errors.New("several rows have this id, or a trigger changed the id")
+	errNotStored = errors.New("the dead-letter table stored no row")
 )
 
 // tally counts how often a statement has changed the row of each job.

@@ -17,7 +17,7 @@ import (
 type claimedJob struct {
 	id, kind, owner string
 	address         pgtype.TID
-	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegInfinity has them
+	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegativeInfinity has them
 
 	attempts  int   // as they stand; NULL is 0
 	counter   int   // the same, or the lost leases where the queue counts those

@@ -36,13 +36,13 @@ func (m *mappingFaults) add(sentinel error, format string, args ...any) {
 // queue whose retry state is its leased one would lose its jobs.
 func (m *mappingFaults) distinct(q mapping.Queue) {
 	for _, name := range pgtext.Twice(q.Columns()...) {
-		m.add(ErrAmbiguous, "column %q", name)
+		m.add(ErrDuplicateName, "column %q", name)
 	}
 	if q.State == "" {
 		return
 	}
 	for _, name := range pgtext.Twice(q.Leased, q.RetryWaiting, q.DeadLetter) {
-		m.add(ErrAmbiguous, "state %q", name)
+		m.add(ErrDuplicateName, "state %q", name)
 	}
 }
 

@@ -93,7 +93,7 @@ func (l library) requireResult(t *testing.T, result *reaper.ApplyResult, dryRun 
 		job := dryRun.Jobs[2*bad+i]
 		require.Equal(t, []any{job.JobID, job.JobKind, job.LeaseUntil}, []any{action.JobID, action.JobKind, action.LeaseUntil})
 		require.Equal(t, job.OverdueSeconds, int64(dryRun.EvaluatedAt.Sub(job.LeaseUntil)/time.Second), "of the lease's end")
-		if action.Action == reaper.MovedToDeadLetter {
+		if action.Action == reaper.ActionMoved {
 			require.Equal(t, l.moved, action.Attempts)
 			require.Contains(t, string(action.DeadLetter.Document), `"job_id":"`+job.JobID+`"`)
 			continue

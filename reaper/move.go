@@ -139,7 +139,7 @@ func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob,
 		return &moverError{err}
 	}
 	if len(receipts) != len(jobs) {
-		return fmt.Errorf("%w: %d for %d", ErrReceipts, len(receipts), len(jobs))
+		return fmt.Errorf("%w: %d for %d", ErrReceiptCount, len(receipts), len(jobs))
 	}
 	byID := make(map[string][]*deadletter.Receipt, len(receipts))
 	for i, receipt := range receipts {
@@ -149,12 +149,12 @@ func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob,
 	for _, job := range jobs {
 		own := byID[job.id]
 		if len(own) == 0 {
-			return fmt.Errorf("%w: none for job %q", ErrReceipts, job.id)
+			return fmt.Errorf("%w: none for job %q", ErrReceiptCount, job.id)
 		}
 		job.receipt, byID[job.id] = own[0], own[1:]
 		switch {
 		case !letter.IsReceipt(job.receipt.Document):
-			return fmt.Errorf("%w: the document for job %q is no JSON object", ErrReceipts, job.id)
+			return fmt.Errorf("%w: the document for job %q is not a JSON object", ErrReceiptCount, job.id)
 		case job.receipt.Refused:
 			rejected[job] = &refusedError{job.receipt.Reason}
 		case unclosed[job.id] != nil:

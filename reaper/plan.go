@@ -20,18 +20,18 @@ const (
 	SkipFinished = "finished"  // it is not leased, and no reaper did that
 	SkipReaped   = "reaped"    // another reaper has settled it
 	SkipLocked   = "locked"    // as it was, but somebody has locked the row
-	SkipChanged  = "changed"   // the lease is the same, the attempts or what is due are not
+	SkipChanged  = "changed"   // the lease is the same, the attempts or would_action are not
 	SkipNotStale = "not_stale" // as it was, and not stale by this reaper's settings
 )
 
-// ApplyPlan settles the jobs that a dry run listed, which somebody has reviewed
-// since, and no others: those that are as they stood, with the same owner, lease
-// end, attempts, and due. The others are listed as Skipped with a reason, in the
-// plan's order, and left alone. The plan may have been read back from its JSON,
+// ApplyPlan resets and moves the jobs that a dry run listed, which somebody has
+// reviewed since, and no others: those that are as they stood, with the same owner,
+// lease end, attempts and would_action. The others are listed as Skipped with a
+// reason, in the plan's order, and left alone. The plan may have been read back from its JSON,
 // and jobs may have been taken out of it.
 //
 // Gates, transaction, result and errors are those of [Reaper.Apply]. A plan with
-// a job twice, without its due, or with an id that cannot be one of the queue's is
+// a job twice, without its would_action, or with an id that cannot be one of the queue's is
 // [ErrPlan], and so is nil. Config.MaxStale does not count here: the plan is what
 // a person looked at.
 func (r *Reaper) ApplyPlan(ctx context.Context, actor string, plan *DryRunResult) (*ApplyResult, error) {
@@ -55,7 +55,7 @@ func checkPlan(plan *DryRunResult) error {
 	seen := make(map[string]bool, len(plan.Jobs))
 	for _, job := range plan.Jobs {
 		if seen[job.JobID] {
-			faults = append(faults, fmt.Errorf("%w: job %q is there twice", ErrPlan, job.JobID))
+			faults = append(faults, fmt.Errorf("%w: job %q is listed twice", ErrPlan, job.JobID))
 		}
 		seen[job.JobID] = true
 		if job.WouldAction != WouldReset && job.WouldAction != WouldMove {

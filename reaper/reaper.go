@@ -1,6 +1,7 @@
 package reaper
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/gatesql"
 	"github.com/lease-governance/leasereaper/internal/letter"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 	"github.com/lease-governance/leasereaper/internal/stmt"
@@ -27,10 +29,10 @@ type Reaper struct {
 
 	// What Config has of the library's own parts, whose statements travel with the
 	// reaper's.
-	source   gates.Pipeliner // nil: another source
-	letters  pgx.Identifier  // the dead-letter table; nil: another mover
-	function pgx.Identifier  // the mover's function; nil: another mover
-	inPlace  bool            // dead jobs stay in the queue
+	source   gatesql.Source // nil: another source
+	letters  pgx.Identifier // the dead-letter table; nil: another mover
+	function pgx.Identifier // the mover's function; nil: another mover
+	inPlace  bool           // dead jobs stay in the queue
 
 	lockTimeout, shortLockTimeout string // milliseconds
 
@@ -73,17 +75,18 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	}, nil
 }
 
-// builtinSource returns a source of the library's own, whose reading can travel
-// with other statements. Another type may embed one of them and have its Queue, but
-// a Read of its own.
-func builtinSource(source gates.Source) gates.Pipeliner {
+// builtinSource returns the statement of a source of the library's own, which can
+// travel with others. A type that embeds such a source has a Read of its own.
+func builtinSource(source gates.Source) gatesql.Source {
 	switch source := source.(type) {
 	case gates.Table:
-		return source
+		table, _ := gatesql.NewTable(source.Name) // a name that cannot be is a fault of the configuration
+		return table
 	case gates.CurrentSetting:
-		return source
+		return gatesql.CurrentSetting{}
 	case gates.Static:
-		return source
+		values, _ := source.Read(context.Background(), nil, nil) // it always has its answers
+		return gatesql.Fixed(values)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ const applyTimeout = 5 * time.Minute
 // shorter, but less often where such polls would take more than a tenth of the time.
 //
 // Run returns at once, with every fault, when cfg has a negative setting
-// ([ErrNegative]) or intervals that contradict each other ([ErrIntervals]), when
+// ([ErrNegative]) or intervals that contradict each other ([ErrInvalidIntervals]), when
 // the actor is empty or not text ([ErrActor]), or when the Reaper's DB is a
 // transaction ([ErrInTransaction]), whose now() stands still. With a single
 // connection as DB it cannot connect again; use a pool.

@@ -81,7 +81,7 @@ func (c RunConfig) validate() error {
 		}
 	}
 	if c.MinInterval > c.Interval {
-		faults = append(faults, fmt.Errorf("%w: %v and %v", ErrIntervals, c.MinInterval, c.Interval))
+		faults = append(faults, fmt.Errorf("%w: %v and %v", ErrInvalidIntervals, c.MinInterval, c.Interval))
 	}
 	return errors.Join(faults...)
 }

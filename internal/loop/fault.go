@@ -75,5 +75,5 @@ func (a *AllRejected) Err() error {
 type allRejectedError struct{ sqlState string }
 
 func (e *allRejectedError) Error() string {
-	return "reaper: no job went through: SQLSTATE " + e.sqlState
+	return "reaper: no job was reset or moved: SQLSTATE " + e.sqlState
 }

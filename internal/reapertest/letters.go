@@ -60,5 +60,6 @@ where (redriven_at is null) <> (redriven_by is null)
 union all
 select 'not as redriven: ' || job_id
 from job_queue
-where state = 'retry_waiting' and (attempts <> 0 or lease_owner is not null or lease_until is not null or last_error is not null)`))
+where state = 'retry_waiting'
+and (attempts <> 0 or lease_owner is not null or lease_until is not null or last_error is not null)`))
 }

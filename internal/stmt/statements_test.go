@@ -115,7 +115,7 @@ func TestThePlansOfNoStatementAreForgotten(t *testing.T) {
 
 	var names []string
 	for _, file := range []string{"claim.go", "dryrun.go", "poll.go", "settle.go", "tables.go",
-		"../../reaper/settings.go", "../letter/letter.go", "../letter/function.go", "../../gates/table.go"} {
+		"../../reaper/settings.go", "../letter/letter.go", "../letter/function.go", "../gatesql/table.go"} {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
 		for _, found := range regexp.MustCompile("`-- (.*)\n").FindAllSubmatch(source, -1) {

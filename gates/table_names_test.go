@@ -1,11 +1,9 @@
 package gates_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
@@ -71,36 +69,4 @@ func TestTableRefusesImpossibleNames(t *testing.T) {
 		})
 	}
 	require.NoError(t, gates.Table{}.Validate(), "no name is the default")
-}
-
-// impossible returns names that no table can have.
-func impossible() map[string]pgx.Identifier {
-	return map[string]pgx.Identifier{
-		"an empty part":           {""},
-		"an empty schema":         {"", "settings"},
-		"an empty table":          {"ops", ""},
-		"three parts":             {"db", "ops", "settings"},
-		"a NUL":                   {"sett\x00ings"},
-		"not UTF-8":               {"settings\xff"},
-		"a byte too long":         {strings.Repeat("x", 64)},
-		"long in its second part": {"ops", strings.Repeat("é", 32)},
-	}
-}
-
-// replaceKey puts a key as a literal where @ is.
-func replaceKey(sql, key string) string {
-	return strings.ReplaceAll(sql, "@", "'"+key+"'")
-}
-
-// inEveryMode returns a pool for each way in which pgx can run a query.
-func inEveryMode(t *testing.T, pool *pgxpool.Pool) map[pgx.QueryExecMode]*pgxpool.Pool {
-	t.Helper()
-	pools := map[pgx.QueryExecMode]*pgxpool.Pool{}
-	for mode := pgx.QueryExecModeCacheStatement; mode <= pgx.QueryExecModeSimpleProtocol; mode++ {
-		pools[mode] = pgtest.Connect(t, pool, func(config *pgxpool.Config) {
-			config.ConnConfig.DefaultQueryExecMode = mode
-		})
-	}
-	require.Len(t, pools, 5)
-	return pools
 }

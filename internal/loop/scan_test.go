@@ -9,49 +9,6 @@ import (
 	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
-// A backlog whose batches exceed the server's statement_timeout would never get
-// smaller, however often the same batch is tried.
-func TestALoopHalvesABatchThatTookTooLong(t *testing.T) {
-	t.Parallel()
-
-	slow, ok, broken := reap{err: errSlow}, reap{}, reap{err: errServer}
-	tests := map[string]struct {
-		reaps   []reap
-		batches []int
-	}{
-		"until it goes through":      {[]reap{slow, slow, slow, ok}, []int{100, 50, 25, 12, 24, 48, 96, 100, 100}},
-		"down to one job":            {[]reap{slow}, []int{100, 50, 25, 12, 6, 3, 1, 1, 1}},
-		"again where it grows":       {[]reap{slow, slow, ok, slow, ok}, []int{100, 50, 25, 50, 25, 50, 100}},
-		"but not for another error":  {[]reap{broken, slow, broken, ok}, []int{100, 100, 50, 50, 100}},
-		"nor while a gate is closed": {[]reap{slow, {refused: true}, {refused: true}, ok}, []int{100, 50, 50, 50, 100}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cfg := config
-			cfg.Batch = 100
-			s := &script{polls: []poll{{sight: stale()}}, reaps: test.reaps}
-			play(t, s, cfg, 10*time.Minute)
-			require.Equal(t, test.batches, s.batches[:len(test.batches)])
-		})
-	}
-}
-
-// While halving makes progress the backlog must not wait for the longer each time;
-// when it makes none, the database must not be kept busy.
-func TestALoopTriesASmallerBatchSoon(t *testing.T) {
-	t.Parallel()
-
-	cfg := config
-	cfg.Batch = 1 << 9
-	log := play(t, &script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errSlow}}}, cfg, 10*time.Minute)
-
-	for i := range 9 { // a poll and a reap each time
-		require.Equal(t, time.Duration(i)*cfg.MinInterval, log[2*i].at)
-	}
-	require.Greater(t, log[len(log)-1].at-log[len(log)-3].at, 27*time.Second)
-}
-
 // A full poll walks the entries of all jobs that were reaped since the last vacuum.
 // With a short interval it would keep a processor busy.
 func TestAFullPollCostsATenthOfTheTimeAtMost(t *testing.T) {
@@ -97,5 +54,54 @@ func TestAPollThatFailedIsMadeAgainWithinHalfAMinute(t *testing.T) {
 
 	for i := range log[1:] {
 		require.LessOrEqual(t, log[i+1].at-log[i].at, 45*time.Second)
+	}
+}
+
+// What a poll passed by, a locked row say, must not be missed for longer than a
+// minute.
+func TestALoopPollsAllOnceAMinute(t *testing.T) {
+	t.Parallel()
+
+	log := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
+
+	within(t, log[0], "poll all", 0, 0)
+	require.Equal(t, "poll", log[1].what)
+	last := time.Duration(0)
+	for _, e := range log {
+		if e.what == "poll all" {
+			require.LessOrEqual(t, e.at-last, time.Minute)
+			last = e.at
+		}
+	}
+	require.Greater(t, last, 8*time.Minute)
+}
+
+// Nor for longer than two intervals when these are short, nor, in a busy queue,
+// for much longer than half a minute when they are long.
+func TestABusyLoopPollsAllNowAndThen(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ interval, min, most time.Duration }{
+		"a short interval": {50 * time.Millisecond, time.Millisecond, 100 * time.Millisecond},
+		"the default":      {30 * time.Second, time.Second, time.Minute},
+		"a long interval":  {time.Hour, time.Second, 40 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := loop.Config{Batch: 1, Interval: test.interval, MinInterval: test.min, Settle: 1}
+			busy := &script{polls: []poll{{sight: due(4 * test.min)}}}
+			last, partial := time.Duration(0), 0
+			for _, e := range play(t, busy, cfg, 10*test.most) {
+				if e.what == "poll" {
+					partial++
+					continue
+				}
+				require.LessOrEqual(t, e.at-last, test.most)
+				last = e.at
+			}
+			require.Greater(t, last, 8*test.most)
+			require.Greater(t, partial, 50)
+		})
 	}
 }

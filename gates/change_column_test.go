@@ -4,25 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
-
-// settingsTable makes a settings table and returns its name.
-func settingsTable(t *testing.T, pool *pgxpool.Pool, name, column string) pgx.Identifier {
-	t.Helper()
-	table := pgx.Identifier{name}
-	_, err := pool.Exec(t.Context(), `create table `+table.Sanitize()+` (
-		key text primary key, value `+column+`, updated_at timestamptz, updated_by text)`)
-	require.NoError(t, err)
-	return table
-}
 
 // Settings tables differ, and what is written must be what is read, also by
 // others who take a jsonb value for a boolean.

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/lease-governance/leasereaper/internal/reapertest"
-
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -64,4 +64,27 @@ func TestVerifyOutlivesASourceThatFails(t *testing.T) {
 			require.ElementsMatch(t, test.codes, codes)
 		})
 	}
+}
+
+// A report in another order each time cannot be compared with yesterday's.
+func TestVerifyReportsSettingsInTheirOrder(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `delete from queue_config`)
+	for _, key := range gates.Keys() {
+		_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'treu')`, key)
+		require.NoError(t, err)
+	}
+
+	require.Equal(t, gates.Keys(), objects(t, pool))
+}
+
+// objects are what the problems are about.
+func objects(t *testing.T, pool *pgxpool.Pool) []string {
+	t.Helper()
+	var objects []string
+	for _, problem := range reapertest.Verify(t, pool, reaper.Config{}).Problems {
+		objects = append(objects, problem.Object)
+	}
+	return objects
 }

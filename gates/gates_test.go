@@ -1,6 +1,7 @@
 package gates_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,12 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
-)
-
-const (
-	substrate = gates.SubstrateEnabled
-	enabled   = gates.ReaperEnabled
-	dryRun    = gates.DryRunOnly
 )
 
 // An operator who closes several gates is told about them one by one; another
@@ -147,13 +142,50 @@ func expected(values ...string) (reason, badKey string) {
 	return "", ""
 }
 
-// plain lowers a value and takes the space around it away, byte by byte.
-func plain(value string) string {
-	lowered := []byte(value)
-	for i, b := range lowered {
-		if 'A' <= b && b <= 'Z' {
-			lowered[i] |= 0x20
-		}
+// A tool that asks for one gate must get that gate's own meaning.
+func TestGateTellsOfOneGate(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		key, value string
+		open       bool
+	}{
+		"an enabling gate that is true":  {gates.ReaperEnabled, "true", true},
+		"an enabling gate that is false": {gates.SubstrateEnabled, "false", false},
+		"the dry-run gate that is true":  {gates.DryRunOnly, "true", false},
+		"the dry-run gate that is false": {gates.DryRunOnly, "false", true},
+		"no gate":                        {gates.BackoffBaseSec, "true", false},
 	}
-	return strings.Trim(string(lowered), "\x09\x0a\x0b\x0c\x0d\x20")
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			open, err := gates.Values{test.key: test.value}.Gate(test.key, time.Now())
+			require.NoError(t, err)
+			require.Equal(t, test.open, open)
+			open, err = gates.Values{}.Gate(test.key, time.Now())
+			require.NoError(t, err)
+			require.False(t, open)
+		})
+	}
+	_, err := gates.Values{gates.ReaperEnabled: "?"}.Gate(gates.ReaperEnabled, time.Now())
+	var invalid *gates.ValueError
+	require.ErrorAs(t, err, &invalid)
+}
+
+func ExampleValues_Refusal() {
+	values := gates.Values{
+		gates.SubstrateEnabled: "on",
+		gates.ReaperEnabled:    "no",
+	}
+	fmt.Println(values.Refusal(time.Now()))
+
+	values[gates.ReaperEnabled] = "perhaps"
+	_, err := values.Refusal(time.Now())
+	var valueErr *gates.ValueError
+	if errors.As(err, &valueErr) {
+		fmt.Printf("%s is set to %q\n", valueErr.Key, valueErr.Value)
+	}
+	// Output:
+	// queue.lease.reaper_enabled=false <nil>
+	// queue.lease.reaper_enabled is set to "perhaps"
 }

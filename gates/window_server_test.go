@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // An operator sees a window through SQL, where PostgreSQL reads its end. If the
@@ -79,7 +80,7 @@ func TestWindowTakesWhatPostgreSQLPrints(t *testing.T) {
 		"UTC", "Asia/Kolkata", "America/New_York", "Pacific/Kiritimati", "Africa/Monrovia", "Europe/Amsterdam", "<X>-15:59", "<X>+15:30",
 	}
 	for _, zone := range zones {
-		tx := begin(t, pool)
+		tx := reapertest.Begin(t, pool)
 		_, err := tx.Exec(t.Context(), `select set_config('timezone', $1, true)`, zone)
 		require.NoError(t, err)
 		rows, err := tx.Query(t.Context(), `select t, t::text, to_jsonb(t) #>> '{}' from unnest(array[

@@ -6,19 +6,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
-
-// patience bounds what tests wait for. Nothing takes this long unless it fails.
-const patience = 20 * time.Second
-
-func open() map[string]string {
-	return map[string]string{substrate: "true", enabled: "true", dryRun: "false", gates.BackoffBaseSec: "10"}
-}
 
 // The operator closes a gate, sees the commit, and starts to repair the queue by
 // hand. An apply that had read the gate before must not commit after that.
@@ -44,7 +37,7 @@ func TestTableMakesAChangeWaitForTheApplyThatHasRead(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
 			set(t, pool, open())
-			apply := begin(t, pool)
+			apply := reapertest.Begin(t, pool)
 			values, err := gates.Table{}.Read(t.Context(), apply, gates.Keys())
 			require.NoError(t, err)
 			require.Equal(t, gates.Values(open()), values)
@@ -66,7 +59,7 @@ func TestTableFencesEveryKey(t *testing.T) {
 			pool := pgtest.New(t)
 			set(t, pool, open())
 			set(t, pool, map[string]string{gates.WindowUntil: "infinity"})
-			apply := begin(t, pool)
+			apply := reapertest.Begin(t, pool)
 			_, err := gates.Table{}.Read(t.Context(), apply, gates.Keys())
 			require.NoError(t, err)
 
@@ -101,7 +94,7 @@ func TestTableWaitsForAChangeUnderWay(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
 			set(t, pool, open())
-			operator := begin(t, pool)
+			operator := reapertest.Begin(t, pool)
 			_, err := operator.Exec(t.Context(), replaceKey(test.change, test.key))
 			require.NoError(t, err)
 
@@ -127,66 +120,11 @@ func TestTableLetsManyReadersIn(t *testing.T) {
 	set(t, pool, open())
 
 	for range 3 { // their transactions stay open together
-		tx := begin(t, pool)
+		tx := reapertest.Begin(t, pool)
 		_, err := tx.Exec(t.Context(), `set local lock_timeout = '5s'`)
 		require.NoError(t, err)
 		values, err := gates.Table{}.Read(t.Context(), tx, gates.Keys())
 		require.NoError(t, err)
 		require.Equal(t, gates.Values(open()), values)
 	}
-}
-
-// running is a transaction that was seen to wait for a lock.
-type running struct{ done chan error }
-
-func (r running) wait(t *testing.T) error {
-	t.Helper()
-	select {
-	case err := <-r.done:
-		return err
-	case <-time.After(patience):
-		require.Fail(t, "it waits for ever")
-		return nil
-	}
-}
-
-// start runs a statement and returns when it waits for a lock.
-func start(t *testing.T, pool *pgxpool.Pool, sql string) running {
-	t.Helper()
-	return startFunc(t, pool, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, sql)
-		return err
-	})
-}
-
-// startFunc runs do in a transaction and returns when that waits for a lock.
-func startFunc(t *testing.T, pool *pgxpool.Pool, do func(context.Context, pgx.Tx) error) running {
-	t.Helper()
-	tx := begin(t, pool)
-	pid := tx.Conn().PgConn().PID()
-	r := running{done: make(chan error, 1)}
-	go func() {
-		err := do(t.Context(), tx)
-		if err == nil {
-			err = tx.Commit(t.Context())
-		}
-		r.done <- err
-	}()
-	require.Eventually(t, func() bool {
-		var waits bool
-		err := pool.QueryRow(t.Context(),
-			`select exists (select from pg_locks where pid = $1 and not granted)`, pid).Scan(&waits)
-		return len(r.done) > 0 || err == nil && waits
-	}, patience, 5*time.Millisecond, "it neither waits for a lock nor ends")
-	require.Empty(t, r.done, "it did not wait for a lock")
-	return r
-}
-
-func end(t *testing.T, tx pgx.Tx, undo bool) {
-	t.Helper()
-	if undo {
-		require.NoError(t, tx.Rollback(t.Context()))
-		return
-	}
-	require.NoError(t, tx.Commit(t.Context()))
 }

@@ -2,23 +2,60 @@ package gates_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
+
+// Whoever may change settings is granted what the documentation names: too little,
+// and the reaper cannot be stopped when it must be.
+func TestChangesNeedWhatTheirCommentsSay(t *testing.T) {
+	t.Parallel()
+
+	changes := map[string]struct {
+		do    operation
+		needs []string
+	}{
+		"OpenWindow":  {operation{"open", "", ""}, []string{"select", "insert", "update"}},
+		"CloseWindow": {operation{"close", "", ""}, []string{"select", "insert", "update", "delete"}},
+		"Set":         {operation{"set", enabled, "true"}, []string{"select", "insert", "update"}},
+		"Unset":       {operation{"unset", dryRun, ""}, []string{"select", "update", "delete"}},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.New(t)
+			set(t, pool, open())
+			with := func(grants []string) error {
+				tx := as(t, pool, strings.Join(grants, ", "))
+				defer end(t, tx, true)
+				return change.do.run(t.Context(), tx)
+			}
+			require.NoError(t, with(change.needs))
+			for i, missing := range change.needs {
+				var pgErr *pgconn.PgError
+				require.ErrorAs(t, with(slices.Delete(slices.Clone(change.needs), i, i+1)), &pgErr, missing)
+				require.Equal(t, "42501", pgErr.Code, missing)
+			}
+		})
+	}
+}
 
 // A transaction may be old when it opens a window, and a change may have waited
 // for long. The window lasts as long as was said all the same.
 func TestOpenWindowCountsFromTheChange(t *testing.T) {
 	t.Parallel()
-	tx := begin(t, pgtest.New(t))
+	tx := reapertest.Begin(t, pgtest.New(t))
 	var late time.Time
 	require.NoError(t, tx.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&late))
 
@@ -34,7 +71,7 @@ func TestAChangeInTheCallersTransactionIsASavepoint(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	settings := gates.Table{}
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 	require.NoError(t, settings.Set(t.Context(), tx, operator, enabled, "true"))
 	_, err := tx.Exec(t.Context(), `alter table queue_config alter column value type boolean using value::boolean`)
 	require.NoError(t, err)
@@ -45,7 +82,7 @@ func TestAChangeInTheCallersTransactionIsASavepoint(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, settings.CloseWindow(ended, tx, operator), context.Canceled)
 
-	values, err := gates.Table{}.Peek(t.Context(), tx, gates.Keys())
+	values, err := gates.Table{}.ReadUnlocked(t.Context(), tx, gates.Keys())
 	require.NoError(t, err)
 	require.Equal(t, gates.Values{enabled: "true"}, values)
 	require.NoError(t, tx.Rollback(t.Context()))
@@ -72,7 +109,7 @@ func TestAContextThatEndsLeavesNoChangeBehind(t *testing.T) {
 			pool := pgtest.Connect(t, pgtest.New(t), func(config *pgxpool.Config) {
 				config.ConnConfig.Tracer = &ending{sql: test.end, cancel: cancel}
 			})
-			tx := begin(t, pool)
+			tx := reapertest.Begin(t, pool)
 
 			err := gates.Table{}.Set(ctx, tx, operator, enabled, "true")
 
