@@ -132,8 +132,11 @@ func nextCursor(letters []letterKey, limit int) cursor {
 		return ""
 	}
 	last := letters[len(letters)-1]
-	return cursor(last.Instant + "/" + last.DeadLetterID)
+	return cursorAt(last.Instant, last.DeadLetterID)
 }
+
+// cursorAt is the cursor of a letter.
+func cursorAt(instant, id string) cursor { return cursor(instant + "/" + id) }
 
 func (c cursor) validate() error {
 	if c != "" && (!strings.Contains(string(c), "/") || !isText(string(c))) {

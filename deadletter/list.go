@@ -118,7 +118,7 @@ func (p *Page) read(ctx context.Context, tx *pgtx.Tx, sql string, args []any) er
 	}
 	if len(rows) == p.Limit {
 		last := rows[len(rows)-1]
-		p.Next = last.Instant + "/" + last.DeadLetterID
+		p.Next = string(cursorAt(last.Instant, last.DeadLetterID))
 	}
 	return nil
 }

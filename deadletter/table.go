@@ -105,7 +105,7 @@ func (t Table) quoted() (string, error) {
 
 func (t Table) name() pgx.Identifier {
 	if len(t.Name) == 0 {
-		return pgx.Identifier{"job_dead_letter"}
+		return pgx.Identifier{letter.DefaultTable}
 	}
 	return t.Name
 }

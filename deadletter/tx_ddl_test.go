@@ -127,7 +127,7 @@ func TestAPartitionUnderDDLIsTheErrorOfTheCall(t *testing.T) {
 	}
 }
 
-// A partition that holds no job of the call is nobody's business: live jobs are many,
+// DDL on a partition that holds no job of the call must not stop it: live jobs are many,
 // and an index is made on them now and then.
 func TestAnotherPartitionUnderDDLHoldsUpNoCall(t *testing.T) {
 	t.Parallel()

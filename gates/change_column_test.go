@@ -10,6 +10,7 @@ import (
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // Settings tables differ, and what is written must be what is read, also by
@@ -33,7 +34,7 @@ func TestChangesWriteTheColumnValueOfItsType(t *testing.T) {
 		"json":               {"json", "true", `"2026-01-02T03:04:05Z"`, "7", true},
 		"boolean":            {"boolean", "true", "", "", false},
 	}
-	pools := inEveryMode(t, pool)
+	pools := reapertest.InEveryMode(t, pool)
 	for name, test := range tests {
 		for mode, pool := range pools {
 			t.Run(name+", "+mode.String(), func(t *testing.T) {
@@ -128,7 +129,7 @@ func TestChangesTakeOddNames(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
 
-	pools := inEveryMode(t, pool)
+	pools := reapertest.InEveryMode(t, pool)
 	for _, name := range []string{`x"; drop table y; --`, "{table}", "$1", "-- /* it's", "select"} {
 		settings := gates.Table{Name: settingsTable(t, pool, name, "text")}
 		for mode, pool := range pools {

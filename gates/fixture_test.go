@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
-	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
@@ -124,19 +123,6 @@ func impossible() map[string]pgx.Identifier {
 // replaceKey puts a key as a literal where @ is.
 func replaceKey(sql, key string) string {
 	return strings.ReplaceAll(sql, "@", "'"+key+"'")
-}
-
-// inEveryMode returns a pool for each way in which pgx can run a query.
-func inEveryMode(t *testing.T, pool *pgxpool.Pool) map[pgx.QueryExecMode]*pgxpool.Pool {
-	t.Helper()
-	pools := map[pgx.QueryExecMode]*pgxpool.Pool{}
-	for mode := pgx.QueryExecModeCacheStatement; mode <= pgx.QueryExecModeSimpleProtocol; mode++ {
-		pools[mode] = pgtest.Connect(t, pool, func(config *pgxpool.Config) {
-			config.ConnConfig.DefaultQueryExecMode = mode
-		})
-	}
-	require.Len(t, pools, 5)
-	return pools
 }
 
 const operator = "ops@example.com"

@@ -58,7 +58,7 @@ func TestAnApplyWaitsForAChangeUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
-			for mode, reaper := range inEveryMode(t, pool) {
+			for mode, reaper := range reapertest.InEveryMode(t, pool) {
 				_, err := pool.Exec(t.Context(), `truncate queue_config`)
 				require.NoError(t, err)
 				set(t, pool, open())

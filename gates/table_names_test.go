@@ -9,6 +9,7 @@ import (
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // Names come from configuration and end up in SQL. An odd one must find its
@@ -20,7 +21,7 @@ func TestTableFindsOddNames(t *testing.T) {
 	_, err := pool.Exec(t.Context(), `create schema "Odd-Schema"; create schema "a.b"`)
 	require.NoError(t, err)
 
-	pools := inEveryMode(t, pool)
+	pools := reapertest.InEveryMode(t, pool)
 
 	tests := map[string]struct{ name pgx.Identifier }{
 		"quotes in a schema of its own": {pgx.Identifier{"Odd-Schema", `set"tings`}},

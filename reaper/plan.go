@@ -25,15 +25,15 @@ const (
 )
 
 // ApplyPlan resets and moves the jobs that a dry run listed, which somebody has
-// reviewed since, and no others: those that are as they stood, with the same owner,
+// reviewed since, and no others: those that have not changed, with the same owner,
 // lease end, attempts and would_action. The others are listed as Skipped with a
-// reason, in the plan's order, and left alone. The plan may have been read back from its JSON,
-// and jobs may have been taken out of it.
+// reason, in the plan's order, and left alone. The plan may have been read back from
+// its JSON, and jobs may have been taken out of it.
 //
 // Gates, transaction, result and errors are those of [Reaper.Apply]. A plan with
-// a job twice, without its would_action, or with an id that cannot be one of the queue's is
-// [ErrPlan], and so is nil. Config.MaxStale does not count here: the plan is what
-// a person looked at.
+// a job twice, without its would_action, or with an id that cannot be one of the
+// queue's is [ErrPlan], and so is nil. Config.MaxStale does not count here: the plan
+// is what a person looked at.
 func (r *Reaper) ApplyPlan(ctx context.Context, actor string, plan *DryRunResult) (*ApplyResult, error) {
 	if err := errors.Join(checkActor(actor), checkPlan(plan)); err != nil {
 		return nil, err

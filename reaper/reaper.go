@@ -97,7 +97,7 @@ func builtinSource(source gates.Source) gatesql.Source {
 func builtinMover(mover deadletter.Mover) (letters, function pgx.Identifier) {
 	switch mover := mover.(type) {
 	case deadletter.Table:
-		return orName(mover.Name, "job_dead_letter"), nil
+		return orName(mover.Name, letter.DefaultTable), nil
 	case deadletter.Function:
 		return nil, orName(mover.Name, letter.DefaultFunction)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/gatesql"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 	"github.com/lease-governance/leasereaper/internal/verify"
 )
@@ -125,7 +126,7 @@ func (r *Reaper) verifyTarget() verify.Target {
 	target.Columns.LeaseOwner, target.Columns.LeaseUntil, target.Columns.LastError = q.LeaseOwner, q.LeaseUntil, q.LastError
 	read := r.cfg.Gates.Read
 	if table, ok := r.cfg.Gates.(gates.Table); ok {
-		target.Settings, read = orName(table.Name, "queue_config"), table.ReadUnlocked
+		target.Settings, read = orName(table.Name, gatesql.DefaultTable), table.ReadUnlocked
 	}
 	target.Read = func(ctx context.Context, tx pgx.Tx) (values gates.Values, err error) {
 		err = recoverPanic("source", func() (err error) {

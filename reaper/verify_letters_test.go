@@ -26,7 +26,7 @@ var letterFaults = map[string]fault{
 		sql:  `alter table job_dead_letter drop job_id, add job_id uuid generated always as (md5(job_kind)::uuid) stored`,
 		code: reaper.CodeColumnGenerated, object: `"job_dead_letter"."job_id"`,
 	},
-	"a number beside a uuid": {
+	"a number, and the queue has a uuid": {
 		sql:  `alter table job_dead_letter drop job_id, add job_id bigint not null`,
 		code: reaper.CodeKeyType, object: `"job_dead_letter"."job_id"`,
 	},

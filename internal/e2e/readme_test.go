@@ -24,12 +24,13 @@ import (
 func runReaper(ctx context.Context, pool *pgxpool.Pool) error {
 	r, err := reaper.New(pool, reaper.Config{
 		Logger:   slog.Default(),
-		MaxStale: 10_000, // if more leases are stale, reap nothing: a person should look first
+		MaxStale: 10_000, // if more leases have expired, reap nothing: a person should look first
 	})
 	if err != nil {
 		return err
 	}
-	return r.Run(ctx, "billing-reaper", reaper.RunConfig{}) // until ctx ends
+	// The name is stored with dead letters; replicas may share it. Run ends with ctx.
+	return r.Run(ctx, "billing-reaper", reaper.RunConfig{})
 }
 
 func reapOnce(ctx context.Context, r *reaper.Reaper) error {

@@ -12,10 +12,13 @@ import (
 // Table reads a table with the columns key and value.
 type Table struct{ Name string } // quoted
 
-// NewTable quotes the name of a table, which is queue_config unless it is set.
+// DefaultTable is the settings table when no other is configured.
+const DefaultTable = "queue_config"
+
+// NewTable quotes the name of a table, which is DefaultTable unless it is set.
 func NewTable(id pgx.Identifier) (Table, error) {
 	if len(id) == 0 {
-		return Table{"queue_config"}, nil
+		return Table{DefaultTable}, nil
 	}
 	name, err := pgtext.Name(id)
 	if err != nil {

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// DefaultTable is the dead-letter table when no other is configured.
+const DefaultTable = "job_dead_letter"
+
 // Match is the condition that finds q, a row of the queue, for u, a job of the
 // parameters. It uses the parameter $1.
 type Match string

@@ -11,8 +11,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
 
-// deadLetters checks the table of the dead letters, and at the privilege to copy
-// whole rows of the queue.
+// deadLetters checks the table of the dead letters, and the privilege to copy whole
+// rows of the queue.
 func (v *verifier) deadLetters(ctx context.Context) error {
 	if v.target.Letters == nil {
 		return nil
