@@ -18,7 +18,7 @@ const (
 )
 
 // Filter says which letters are meant. Its zero value means all of them. Of a
-// list, nil asks for nothing, and one that is empty lets no letter through.
+// list, nil does not filter, and one that is empty lets no letter through.
 type Filter struct {
 	// IDs are keys of letters, in their text form.
 	IDs []string
@@ -33,7 +33,7 @@ type Filter struct {
 	ErrorContains string
 
 	// OlderThan and YoungerThan are ages: how long ago a letter was moved, by the
-	// database's clock, in whole microseconds. 0 asks for nothing.
+	// database's clock, in whole microseconds. 0 does not filter.
 	OlderThan, YoungerThan time.Duration
 
 	// Status is StatusAny, StatusUnredriven or StatusRedriven. [Redrive] takes

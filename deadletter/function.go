@@ -13,8 +13,8 @@ import (
 
 var _ Mover = Function{}
 
-// Function hands dead jobs to an existing function of the database, called once
-// a job, oldest lease first:
+// Function moves jobs by an existing function of the database. One statement calls it
+// once for each job, oldest lease first:
 //
 //	fn_job_move_to_dead_letter(job_id, actor text, final_error text) returns jsonb
 //

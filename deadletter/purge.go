@@ -22,7 +22,7 @@ type PurgeConfig struct {
 	Unredriven bool
 
 	// Filter says which of the letters that are old enough are removed. With
-	// StatusUnredriven, which takes Unredriven, the redriven ones stay. Its zero value
+	// StatusUnredriven, which needs Unredriven, the redriven ones stay. Its zero value
 	// lets all through.
 	Filter Filter
 }

@@ -45,8 +45,8 @@ import (
 // in Failures, and the others are redriven. With limit reached, Next says how to go
 // on behind both.
 //
-// Of any number of callers at once one redrives a given letter, once. What someone
-// else has locked is passed, not waited for. The number of round trips does not
+// Of any number of callers at once one redrives a given letter, once. A letter
+// or a queue row that someone else has locked is skipped. The number of round trips does not
 // depend on the number of letters, as long as none is rejected.
 //
 // The role needs SELECT on the letters, UPDATE on their redriven_at and

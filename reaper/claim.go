@@ -21,8 +21,8 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 		return nil, "", fmt.Errorf("reaper: begin: %w", err)
 	}
 	a.tx.Setting(a.queueFirstSettings)
-	if known := a.r.tables.Load(); a.looksFirst(known) {
-		reason, err = a.look(ctx, known)
+	if known := a.r.tables.Load(); a.needsPrecheck(known) {
+		reason, err = a.precheck(ctx, known)
 	} else {
 		a.tables = *known
 	}
@@ -51,16 +51,16 @@ func (a *attempt) firstBatch() *pgx.Batch {
 	return batch
 }
 
-// looksFirst reports whether there is something to read before the claim.
-func (a *attempt) looksFirst(known *stmt.Tables) bool {
-	return known == nil || a.lookFirst || a.r.source == nil || a.limitsStale() || a.r.refused.Load()
+// needsPrecheck reports whether there is something to read before the claim.
+func (a *attempt) needsPrecheck(known *stmt.Tables) bool {
+	return known == nil || a.prechecks || a.r.source == nil || a.limitsStale() || a.r.refused.Load()
 }
 
 // look sends the beginning of the transaction by itself, and reads without a lock
 // what may refuse the apply: so a gate that stays closed costs no lock, and one that
 // is closed is told before an error of the claim. A source of the caller's own is
 // read here. It also finds out what is known of the tables, if that is not known yet.
-func (a *attempt) look(ctx context.Context, known *stmt.Tables) (reason string, err error) {
+func (a *attempt) precheck(ctx context.Context, known *stmt.Tables) (reason string, err error) {
 	batch := a.firstBatch()
 	if known == nil {
 		known = &stmt.Tables{}
@@ -141,7 +141,7 @@ func (a *attempt) queueOverfull(batch *pgx.Batch) *bool {
 
 // claim claims the next batch of a transaction that has claimed already.
 func (a *attempt) claim(ctx context.Context) ([]*claimedJob, error) {
-	a.req.after = *a.more
+	a.req.after = *a.next
 	batch := &pgx.Batch{}
 	read := a.queueClaim(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
@@ -170,9 +170,9 @@ func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 	}
 	return func() ([]*claimedJob, error) {
 		a.jobs = append(a.jobs, jobs...)
-		a.more = nil
+		a.next = nil
 		if len(jobs) == a.req.limit && a.req.plan == nil {
-			a.more = jobs[len(jobs)-1].cursor()
+			a.next = jobs[len(jobs)-1].cursor()
 		}
 		return jobs, a.assignDelays(jobs)
 	}

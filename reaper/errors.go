@@ -68,11 +68,12 @@ var (
 	ErrLeaseType = errors.New("reaper: the lease_until column is not a timestamptz")
 
 	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection
-	// broke, or whose context ended, during the exchange that commits, which also
-	// holds the last writes unless there is an OnApply or a mover in Go: it
-	// happened whole or not at all, and nobody can know which. Any other error
-	// means that nothing has changed. Calling again is safe either way: what was
-	// reaped is not stale any more.
+	// broke, or whose context ended, during the exchange that commits. That exchange
+	// also writes, on a pool or a connection without OnApply, if jobs are moved by
+	// deadletter.Table or InPlace or none is moved. The apply happened whole or not
+	// at all, and nobody can know which. Any other error means that nothing has
+	// changed. Calling again is safe either way: what was reaped is not stale any
+	// more.
 	ErrOutcomeUnknown = errors.New("reaper: connection broke during commit, outcome unknown")
 
 	// ErrReceiptCount is wrapped by the error of an apply whose mover did not
@@ -80,15 +81,15 @@ var (
 	ErrReceiptCount = errors.New("reaper: mover did not return one receipt for each job")
 )
 
-// settleError is an error that came while jobs were settled, or, from a deferred
+// writeError is an error that came while jobs were written, or, from a deferred
 // constraint, at the commit.
-type settleError struct {
+type writeError struct {
 	err      error
 	atCommit bool
 }
 
-func (e *settleError) Error() string { return e.err.Error() }
-func (e *settleError) Unwrap() error { return e.err }
+func (e *writeError) Error() string { return e.err.Error() }
+func (e *writeError) Unwrap() error { return e.err }
 
 // claimError is an error of the exchange that claims.
 type claimError struct{ err error }
@@ -126,8 +127,8 @@ func checkActor(actor string) error {
 }
 
 // recoverPanic calls code of the caller's. A panic in it becomes an error, since it
-// would end a service because of one job. An error that was panicked with can be
-// told by errors.Is.
+// would end a service because of one job. The value of the
+// panic, if it is an error, is found by errors.Is.
 func recoverPanic(what string, call func() error) (err error) {
 	defer func() {
 		p := recover()
@@ -165,7 +166,7 @@ func (e *sourceError) Unwrap() error { return e.err }
 // errTooLong is wrapped by the error of a loop's apply that reached applyTimeout.
 var errTooLong = errors.New("reaper: the apply took longer than 5 minutes")
 
-// faultOf tells what an error says of the database. The gates of a source of the
+// faultOf says what an error means for the database. The gates of a source of the
 // caller's own may be in another one.
 func faultOf(err error) loop.Fault {
 	var source *sourceError

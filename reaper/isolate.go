@@ -13,19 +13,19 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// settleGroups resets and then moves jobs in groups, so that those which are
+// writeGroups resets and then moves jobs in groups, so that those which are
 // rejected stand alone. When no job can be moved at all, for a reason that may be no
 // job's, the resets stay, and each job that was to be moved fails.
-func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob) error {
+func (a *attempt) writeGroups(ctx context.Context, resets, moves []*claimedJob) error {
 	if err := a.restorePlanner(ctx); err != nil {
 		return err
 	}
-	resetter := a.groups(a.resetGroup)
+	resetter := a.groupWriter(a.resetGroup)
 	resetter.LockProbe = a.r.sql.LockQueue
 	if err := resetter.Write(ctx, resets); err != nil || resetter.Blocked != nil {
 		return cmp.Or(err, resetter.Blocked)
 	}
-	mover := a.groups(a.moveGroup)
+	mover := a.groupWriter(a.moveGroup)
 	mover.Again = unbump
 	switch {
 	case a.r.inPlace:
@@ -38,7 +38,7 @@ func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob)
 	if err := mover.Write(ctx, moves); err != nil {
 		return err
 	}
-	a.blocked = cmp.Or(a.blocked, mover.Blocked)
+	a.moverErr = cmp.Or(a.moverErr, mover.Blocked)
 	return nil
 }
 
@@ -55,7 +55,7 @@ func (a *attempt) restorePlanner(ctx context.Context) error {
 const timedOutBudget = time.Second
 
 // groups writes jobs in groups.
-func (a *attempt) groups(
+func (a *attempt) groupWriter(
 	queue func(*pgx.Batch, []*claimedJob) func(context.Context) error,
 ) *isolate.Writer[*claimedJob] {
 	w := &isolate.Writer[*claimedJob]{
@@ -176,8 +176,8 @@ func rejection(causes map[*claimedJob]error) error {
 	return &isolate.RejectedError[*claimedJob]{Causes: causes}
 }
 
-// mayConcernRows reports whether an error that came while jobs were settled may
-// concern some of them, so that the others could be settled without them, or the
+// mayConcernRows reports whether an error that came while jobs were written may
+// concern some of them, so that the others could be written without them, or the
 // resets without the moves.
 func mayConcernRows(err error) bool {
 	var hook *hookError

@@ -44,7 +44,7 @@ func failureOf(jobID string, err error) *Failure {
 	return failure
 }
 
-// allFailed reports whether none of the jobs was settled.
+// allFailed reports whether none of the jobs was reaped.
 func allFailed(jobs []*claimedJob) bool {
 	return !slices.ContainsFunc(jobs, func(job *claimedJob) bool { return job.failure == nil })
 }

@@ -18,7 +18,7 @@ const (
 	SkipRenewed  = "renewed"   // its owner has renewed the lease
 	SkipClaimed  = "claimed"   // another owner has leased it, or the same one again
 	SkipFinished = "finished"  // it is not leased, and no reaper did that
-	SkipReaped   = "reaped"    // another reaper has settled it
+	SkipReaped   = "reaped"    // another reaper has reaped it
 	SkipLocked   = "locked"    // as it was, but somebody has locked the row
 	SkipChanged  = "changed"   // the lease is the same, the attempts or would_action are not
 	SkipNotStale = "not_stale" // as it was, and not stale by this reaper's settings

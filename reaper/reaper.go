@@ -37,7 +37,7 @@ type Reaper struct {
 	lockTimeout, shortLockTimeout string // milliseconds
 
 	tables  atomic.Pointer[stmt.Tables] // nil: not known yet
-	refused atomic.Bool                 // the last apply was: the next one reads the gates before it claims
+	refused atomic.Bool                 // the last apply was refused, so the next one reads the gates before it claims
 }
 
 // shortLockTimeout is how long the isolating way waits for each further lock, once a

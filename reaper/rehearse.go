@@ -93,9 +93,9 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) (found bool, e
 		return false, err
 	}
 	job.exhausted = exhausted
-	what, writer := "The reset of a real row", a.groups(a.resetGroup)
+	what, writer := "The reset of a real row", a.groupWriter(a.resetGroup)
 	if exhausted {
-		what, writer = "The move of a real row", a.groups(a.moveGroup)
+		what, writer = "The move of a real row", a.groupWriter(a.moveGroup)
 		writer.Again = unbump
 	}
 	var cause error

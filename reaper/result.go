@@ -21,7 +21,7 @@ const (
 // Reasons of a refusal. The others are a gate's key and value, as in
 // "queue.lease.reaper_enabled=false".
 const (
-	ReasonActorRequired    = "actor_required"     // the actor is empty or white
+	ReasonActorRequired    = "actor_required"     // the actor is empty or only white space
 	ReasonMaxStaleExceeded = "max_stale_exceeded" // see Config.MaxStale
 )
 
@@ -111,7 +111,7 @@ func refusal(reason string) *ApplyResult {
 // result lists what became of the jobs, in the order of the claim.
 func (a *attempt) result() *ApplyResult {
 	result := &ApplyResult{
-		Actor: a.req.actor, Actions: make([]Action, 0, len(a.jobs)), Skipped: a.skipped, More: a.more != nil,
+		Actor: a.req.actor, Actions: make([]Action, 0, len(a.jobs)), Skipped: a.skipped, More: a.next != nil,
 	}
 	for _, job := range a.jobs {
 		switch {

@@ -47,7 +47,7 @@ const (
 	CodeLeaseFar           = "lease_far"            // leased jobs that end more than a week from now
 )
 
-// Report is what Verify found, worst first. Without problems it is sound.
+// Report is what Verify or Rehearse found, worst first. Without problems it is sound.
 type Report struct {
 	Problems []Problem `json:"problems"` // never nil
 }
@@ -76,18 +76,18 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Verify checks everything that this Reaper will rely on, with the role and
-// the connection that it will use, and reports all problems at once: the tables
-// and their columns, the key and the index, the role's privileges, the
-// settings, the mover's function, and rows that no reaper will ever pick up.
+// Verify checks what this Reaper needs, with the role and the connection that it will
+// use, and reports all problems at once: the tables and their columns, the key and the
+// index, the role's privileges, the settings, the mover's function, and rows that no
+// reaper will ever reap.
 //
-// It reads only, in a read-only transaction, and the catalogs more than the
-// tables. The statements of an apply are planned and not run, unless an error was
-// found before. It checks what the library knows: the reference sources and
-// movers, not those of the caller's own, except that it reads such a source once.
-// A closed gate is no problem. What a document holds of no row, such as the bounds
-// of an array, is not reported, as nearly every queue would be: [deadletter.Redrive]
-// lists it. The error says that Verify could not look at all.
+// It only reads, in a read-only transaction, and reads the catalogs more than the
+// tables. If it has found no error so far, the server plans the statements of an apply;
+// none is run. It knows the library's own sources and movers. A source of the caller's
+// is read once, and a mover in Go is not checked. A closed gate is no problem. Verify does
+// not report what the JSON of a dead letter cannot hold in any queue, such as the bounds
+// of an array: [deadletter.Redrive] lists that. An error means that nothing could be
+// checked.
 func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 	tx, err := r.beginReadOnly(ctx)
 	if err != nil {

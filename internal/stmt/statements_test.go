@@ -114,7 +114,7 @@ func TestThePlansOfNoStatementAreForgotten(t *testing.T) {
 	t.Parallel()
 
 	var names []string
-	for _, file := range []string{"claim.go", "dryrun.go", "poll.go", "settle.go", "tables.go",
+	for _, file := range []string{"claim.go", "dryrun.go", "poll.go", "write.go", "tables.go",
 		"../../reaper/settings.go", "../letter/letter.go", "../letter/function.go", "../gatesql/table.go"} {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -160,7 +160,7 @@ func recordAll(t *testing.T, admin *pgxpool.Pool) []reapertest.Sent {
 	return log
 }
 
-// recordRejections has an apply settle its jobs in groups, since one is rejected.
+// recordRejections has an apply write its jobs in groups, since one is rejected.
 func recordRejections(t *testing.T, admin, pool *pgxpool.Pool) {
 	t.Helper()
 	reapertest.Exec(t, admin, `alter table job_queue add constraint rejecting check (job_kind <> 'rejected' or state = 'leased') not valid;
