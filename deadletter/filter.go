@@ -17,8 +17,8 @@ const (
 	StatusRedriven   = "redriven"
 )
 
-// Filter says which letters are meant. Its zero value means all of them. Of a
-// list, nil does not filter, and one that is empty lets no letter through.
+// Filter says which letters are meant. Its zero value means all of them. A nil list
+// does not filter; an empty list that is not nil lets no letter through.
 type Filter struct {
 	// IDs are keys of letters, in their text form.
 	IDs []string
