@@ -42,7 +42,7 @@ func (c column) value(retryWaiting, now string, index int) string {
 	case 5, 10:
 		return "0"
 	case 6:
-		return now + " + u.wait * interval '1 microsecond'"
+		return now + " + d.wait * interval '1 microsecond'"
 	case 7, 8, 9:
 		return "null"
 	}

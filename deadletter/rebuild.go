@@ -17,7 +17,8 @@ import (
 // A json column of the queue may hold escapes that PostgreSQL stores and cannot
 // decode, and one of them would keep the whole document from being taken apart. So
 // they are replaced first, by a text that no document can hold, and put back into
-// the raw values.
+// the raw values. The subquery d is not to be taken apart (offset 0): the server would
+// read the documents of other letters too, and one of them may be no object.
 //
 //	$1 dead letter ids  array of the key's type
 //	$2 waits            bigint[], microseconds until each job is to run
@@ -28,11 +29,15 @@ insert into {queue} ({columns})
 overriding system value
 select
   {values}
-from unnest(
-  array_cat(array(select k.dead_letter_id from {dead_letter} k where false), $1),
-  $2::bigint[]
-) as u(id, wait)
-join {dead_letter} d on d.dead_letter_id = u.id
+from (
+  select d.job_id, d.job_kind, d.max_attempts, d.job, u.wait
+  from unnest(
+    array_cat(array(select k.dead_letter_id from {dead_letter} k where false), $1),
+    $2::bigint[]
+  ) as u(id, wait)
+  join {dead_letter} d on d.dead_letter_id = u.id
+  offset 0
+) d
 cross join lateral (select d.job::text as job, 'escape' || md5(d.job::text) as mark) t
 cross join lateral (
   select array_agg(e.key) as keys,

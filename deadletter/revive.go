@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lease-governance/leasereaper/internal/letter"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
@@ -85,7 +86,9 @@ func (r *redrive) queueWrites(b *pgx.Batch, jobs []*deadJob) (missing func(*dead
 		}, []any{&n}, r.in(sqlRevive), keysOf(dead), waits(dead))
 	}
 	if len(gone) > 0 {
+		b.Queue(letter.SQLPlainStyles)
 		queueCollect(b, back, r.rebuild, array(newest), waits(gone), undecodable, escape)
+		b.Queue(letter.SQLOwnStyles)
 	}
 	if !r.inPlace {
 		queueCollect(b, marked, r.in(sqlMark), array(letters), r.actor)

@@ -60,17 +60,20 @@ func (t Table) letters(ctx context.Context, tx pgx.Tx, batch Batch) (map[string]
 	}
 	sql := strings.NewReplacer(n.Pairs...).Replace(letter.Insert(letter.ByKey, document))
 	attempts := pgtext.Integers(len(batch.Jobs), func(i int) int64 { return int64(batch.Jobs[i].Attempts) })
-	rows, err := tx.Query(ctx, sql, nil, array(batch.IDs()), batch.FinalError, batch.Actor, "{}", attempts)
-	if err != nil {
-		return nil, err
-	}
 	ids := make(map[string]string, len(batch.Jobs))
-	var jobID, letterID string
-	_, err = pgx.ForEachRow(rows, []any{&jobID, &letterID}, func() error {
-		ids[jobID] = letterID
-		return nil
+	b := &pgx.Batch{}
+	b.Queue(letter.SQLPlainStyles)
+	args := []any{nil, array(batch.IDs()), batch.FinalError, batch.Actor, "{}", attempts}
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		var jobID, letterID string
+		_, err := pgx.ForEachRow(rows, []any{&jobID, &letterID}, func() error {
+			ids[jobID] = letterID
+			return nil
+		})
+		return err
 	})
-	return ids, err
+	b.Queue(letter.SQLOwnStyles)
+	return ids, tx.SendBatch(ctx, b).Close()
 }
 
 // receipts makes one for each job of the batch.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lease-governance/leasereaper/internal/gatesql"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 	"github.com/lease-governance/leasereaper/internal/stmt"
 )
@@ -23,11 +24,15 @@ type attempt struct {
 	prechecks    bool // read the gates before the claim, so that a closed one is reported first
 	lockTimedOut bool // in the attempt before it a wait for a lock timed out
 
-	tx       *pgtx.Tx
-	planner  plannerSettings
-	tables   stmt.Tables
-	baseSec  int64     // the backoff base
-	now      time.Time // the transaction's start, by the database's clock
+	tx      *pgtx.Tx
+	planner plannerSettings
+	gates   *gatesql.Answer // nil: a source of the caller's own
+	tables  stmt.Tables
+	baseSec int64     // the backoff base
+	now     time.Time // the transaction's start, by the database's clock
+
+	plainStyles bool // the session writes values in plain forms
+
 	jobs     []*claimedJob
 	skipped  []Skip  // jobs of a plan that were not claimed
 	next     *cursor // not nil: the last batch was full, and ended here
@@ -94,11 +99,14 @@ func (a *attempt) finish(ctx context.Context) (*ApplyResult, error) {
 		return result, nil
 	case len(result.Actions) == 0:
 		if a.moverErr != nil && !slices.ContainsFunc(a.jobs, (*claimedJob).isReset) {
-			return nil, &blockedError{a.moverErr}
+			return nil, &blockedError{prefixed("move to dead letters", a.moverErr)}
 		}
 		return result, nil
 	}
 	if err := a.onApply(ctx, result); err != nil {
+		return nil, err
+	}
+	if err := a.checkOpen("OnApply"); err != nil {
 		return nil, err
 	}
 	if err := a.tx.Commit(ctx); err != nil {
@@ -123,6 +131,15 @@ func (a *attempt) onApply(ctx context.Context, result *ApplyResult) error {
 	err := recoverPanic("hook", func() error { return a.r.cfg.OnApply(ctx, a.tx.Tx, result) })
 	if err != nil {
 		return &hookError{err}
+	}
+	return nil
+}
+
+// checkOpen reports code of the caller's that has ended the transaction: by a commit or
+// by a rollback, which nobody can know.
+func (a *attempt) checkOpen(what string) error {
+	if conn := a.tx.Conn(); !conn.IsClosed() && conn.PgConn().TxStatus() == 'I' {
+		return fmt.Errorf("%w: %s ended the transaction", ErrOutcomeUnknown, what)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -30,12 +31,12 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 		return nil, reason, err
 	}
 	batch := a.firstBatch()
-	evaluate := a.queueGates(batch, true)
+	a.queueGates(batch, true)
 	read := a.queueClaim(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
-		return nil, "", &claimError{err}
+		return nil, "", &claimError{err: err, atGates: a.isOfGates(err)}
 	}
-	if reason, err = evaluate(ctx); err == nil && reason == "" {
+	if reason, err = a.refusal(ctx); err == nil && reason == "" {
 		jobs, err = read()
 	}
 	return jobs, reason, err
@@ -46,7 +47,7 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 func (a *attempt) firstBatch() *pgx.Batch {
 	batch := a.tx.Batch()
 	if a.r.nested && a.now.IsZero() {
-		batch.Queue("select now()").QueryRow(func(row pgx.Row) error { return row.Scan(&a.now) })
+		batch.Queue("select " + sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&a.now, &a.plainStyles) })
 	}
 	return batch
 }
@@ -66,7 +67,7 @@ func (a *attempt) precheck(ctx context.Context, known *stmt.Tables) (reason stri
 		known = &stmt.Tables{}
 		known.Queue(batch, a.r.cfg.Queue.Name, a.r.letters)
 	}
-	evaluate := a.queueGates(batch, false)
+	a.queueGates(batch, false)
 	overfull := a.queueOverfull(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
 		return "", fmt.Errorf("reaper: read gates: %w", err)
@@ -74,32 +75,44 @@ func (a *attempt) precheck(ctx context.Context, known *stmt.Tables) (reason stri
 	a.tables = *known
 	a.r.tables.Store(known)
 	if a.r.source == nil {
-		evaluate = a.readGates
+		reason, err = a.readGates(ctx)
+	} else {
+		reason, err = a.refusal(ctx)
 	}
-	if reason, err = evaluate(ctx); err == nil && reason == "" && *overfull {
+	if err == nil && reason == "" && *overfull {
 		reason = ReasonMaxStaleExceeded
 	}
 	return reason, err
 }
 
-// queueGates queues the reading of the gates. The function it returns gives the
-// reason for a refusal once the batch was answered. Of an answer that is unclear the
-// source itself says what it means.
-func (a *attempt) queueGates(batch *pgx.Batch, fence bool) func(context.Context) (string, error) {
-	if a.r.source == nil {
-		return func(context.Context) (string, error) { return "", nil }
+// queueGates queues the reading of the gates. A source of the caller's own is read by
+// precheck.
+func (a *attempt) queueGates(batch *pgx.Batch, fence bool) {
+	if a.r.source != nil {
+		a.gates = a.r.source.Queue(batch, gates.Keys(), fence)
 	}
-	answer := a.r.source.Queue(batch, gates.Keys(), fence)
-	return func(ctx context.Context) (string, error) {
-		if len(answer.Unclear) == 0 {
-			return a.evaluate(answer.Values)
-		}
-		values, err := a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
-		if err != nil {
-			return "", fmt.Errorf("reaper: read gates: %w", err)
-		}
-		return a.evaluate(values)
+}
+
+// refusal is the reason for a refusal, once the gates were answered. Of an answer that is
+// unclear the source itself says what it means.
+func (a *attempt) refusal(ctx context.Context) (reason string, err error) {
+	switch {
+	case a.gates == nil:
+		return "", nil
+	case len(a.gates.Unclear) == 0:
+		return a.evaluate(a.gates.Values)
 	}
+	values, err := a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
+	if err != nil {
+		return "", fmt.Errorf("reaper: read gates: %w", err)
+	}
+	return a.evaluate(values)
+}
+
+// isOfGates reports whether an error of the exchange that claims came from reading the
+// gates. One that came before, when the statements were prepared, may be the claim's.
+func (a *attempt) isOfGates(err error) bool {
+	return a.gates != nil && !a.gates.Read && !errors.As(err, new(pgx.ErrPreprocessingBatch))
 }
 
 // readGates reads a source of the caller's own.
@@ -145,7 +158,7 @@ func (a *attempt) claim(ctx context.Context) ([]*claimedJob, error) {
 	batch := &pgx.Batch{}
 	read := a.queueClaim(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
-		return nil, &claimError{err}
+		return nil, &claimError{err: err}
 	}
 	return read()
 }

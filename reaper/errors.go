@@ -91,8 +91,20 @@ type writeError struct {
 func (e *writeError) Error() string { return e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
+// prefixed says where an error comes from, unless it says so itself.
+func prefixed(what string, err error) error {
+	var mover *moverError
+	if errors.As(err, &mover) || errors.Is(err, ErrReceiptCount) || errors.Is(err, ErrOutcomeUnknown) {
+		return err
+	}
+	return fmt.Errorf("reaper: %s: %w", what, err)
+}
+
 // claimError is an error of the exchange that claims.
-type claimError struct{ err error }
+type claimError struct {
+	err     error
+	atGates bool // the gates were not read, so it is the settings' that are locked, say
+}
 
 func (e *claimError) Error() string { return fmt.Sprintf("reaper: claim stale leases: %v", e.err) }
 func (e *claimError) Unwrap() error { return e.err }
@@ -104,9 +116,12 @@ type blockedError struct{ err error }
 func (e *blockedError) Error() string { return e.err.Error() }
 func (e *blockedError) Unwrap() error { return e.err }
 
-// wrapReadOnly marks the errors that have a sentinel of the library's.
+// wrapReadOnly marks the error of a transaction that cannot write. It shows in the claim
+// or before; what comes later is about another database.
 func wrapReadOnly(err error) error {
-	if pgtx.Code(err) == pgtx.CodeReadOnly {
+	var writing *writeError
+	var hook *hookError
+	if pgtx.Code(err) == pgtx.CodeReadOnly && !errors.As(err, &writing) && !errors.As(err, &hook) {
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}
 	return err
@@ -166,22 +181,36 @@ func (e *sourceError) Unwrap() error { return e.err }
 // errTooLong is wrapped by the error of a loop's apply that reached applyTimeout.
 var errTooLong = errors.New("reaper: the apply took longer than 5 minutes")
 
-// faultOf says what an error means for the database. The gates of a source of the
-// caller's own may be in another one.
+// faultOf says what an error means for the database. A source and a mover may use
+// another one, and so may the dead letters' table.
 func faultOf(err error) loop.Fault {
-	var source *sourceError
-	var blocked *blockedError
 	switch {
 	case errors.Is(err, errTooLong):
 		return loop.TimedOut
 	case isUnreachable(err):
 		return loop.Outage
-	case errors.As(err, &source):
+	case isOfAnother(err), pgtx.Code(err) == pgtx.CodeLockNotAvailable && isOfAnotherTable(err):
 		return loop.Other
-	case errors.As(err, &blocked) && pgtx.Code(err) == pgtx.CodeLockNotAvailable:
-		return loop.Other // the dead letters' table is locked
 	}
 	return loop.FaultOf(err)
+}
+
+// isOfAnother reports whether an error may be one of another database.
+func isOfAnother(err error) bool {
+	var source *sourceError
+	var mover *moverError
+	var writing, blocked = &writeError{}, &blockedError{}
+	isWritten := errors.As(err, &writing) || errors.As(err, &blocked)
+	return errors.As(err, &source) || errors.As(err, &mover) || isWritten && pgtx.Code(err) == pgtx.CodeReadOnly
+}
+
+// isOfAnotherTable reports whether an error came from the settings, the dead letters or
+// a hook, and not from the queue.
+func isOfAnotherTable(err error) bool {
+	var claiming *claimError
+	var blocked *blockedError
+	var hook *hookError
+	return errors.As(err, &claiming) && claiming.atGates || errors.As(err, &blocked) || errors.As(err, &hook)
 }
 
 // isUnreachable tells an error of the connection from one of the caller's code or the
@@ -189,8 +218,9 @@ func faultOf(err error) loop.Fault {
 func isUnreachable(err error) bool {
 	var hook *hookError
 	var mover *moverError
+	var blocked *blockedError
 	var source *sourceError
-	if errors.As(err, &mover) { // its SQLSTATE may be another server's
+	if errors.As(err, &mover) || errors.As(err, &blocked) { // its SQLSTATE may be another server's
 		return false
 	}
 	if pgtx.Code(err) == "" && (errors.As(err, &hook) || errors.As(err, &source) || errors.Is(err, errTooLong)) {

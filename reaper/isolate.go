@@ -23,7 +23,7 @@ func (a *attempt) writeGroups(ctx context.Context, resets, moves []*claimedJob) 
 	resetter := a.groupWriter(a.resetGroup)
 	resetter.LockProbe = a.r.sql.LockQueue
 	if err := resetter.Write(ctx, resets); err != nil || resetter.Blocked != nil {
-		return cmp.Or(err, resetter.Blocked)
+		return prefixed("write jobs", cmp.Or(err, resetter.Blocked))
 	}
 	mover := a.groupWriter(a.moveGroup)
 	mover.Again = unbump
@@ -36,7 +36,7 @@ func (a *attempt) writeGroups(ctx context.Context, resets, moves []*claimedJob) 
 	mover.WritesLater = a.r.callsMover()
 	mover.Blocks = func(err error) bool { return errors.Is(err, deadletter.ErrUnavailable) }
 	if err := mover.Write(ctx, moves); err != nil {
-		return err
+		return prefixed("write jobs", err)
 	}
 	a.moverErr = cmp.Or(a.moverErr, mover.Blocked)
 	return nil
@@ -189,7 +189,7 @@ func mayConcernRows(err error) bool {
 		return true
 	}
 	if pgtx.Code(err) != "" {
-		return pgtx.IsServerError(err) && pgtx.Code(err) != pgtx.CodeReadOnly
+		return pgtx.IsServerError(err)
 	}
 	var rejected *isolate.RejectedError[*claimedJob]
 	return errors.As(err, &rejected)

@@ -65,6 +65,9 @@ func (a *attempt) callMover(ctx context.Context, jobs []*claimedJob) error {
 		receipts, err = a.r.cfg.DeadLetter.Move(ctx, a.tx.Tx, a.letterBatch(jobs))
 		return err
 	})
+	if err := a.checkOpen("the mover"); err != nil {
+		return err
+	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil || a.tx.Conn().IsClosed():
@@ -117,7 +120,7 @@ func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]er
 		})
 		return err
 	})
-	batch.Queue(a.r.sql.Unclosed, a.r.scope, ids(jobs)).Query(func(rows pgx.Rows) error {
+	batch.Queue(a.r.sql.Unclosed, ids(jobs)).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
 			unclosed[id] = errIgnored
 			return nil

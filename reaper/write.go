@@ -139,6 +139,10 @@ func (a *attempt) queueLetters(batch *pgx.Batch, sql string, jobs []*claimedJob)
 		return stored
 	}
 	args := []any{a.r.scope, ids(jobs), FinalErrorReaped, a.req.actor, addresses(jobs), bumped(jobs)}
+	if !a.plainStyles {
+		batch.Queue(letter.SQLPlainStyles)
+		defer batch.Queue(letter.SQLOwnStyles)
+	}
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 		var jobID, letterID string
 		_, err := pgx.ForEachRow(rows, []any{&jobID, &letterID}, func() error {

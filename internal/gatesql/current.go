@@ -57,6 +57,7 @@ func (CurrentSetting) Queue(b *pgx.Batch, keys []string, _ bool) *Answer {
 			}
 			return nil
 		})
+		answer.Read = err == nil
 		return err
 	})
 	return answer

@@ -15,6 +15,7 @@ type Source interface {
 type Answer struct {
 	Values  map[string]string // what is set
 	Unclear []Unclear         // not among the values
+	Read    bool              // the answer is there
 }
 
 // Unclear is a setting with two values. What the values mean decides between them,
@@ -35,4 +36,4 @@ func (a *Answer) add(key string, value *string) {
 type Fixed map[string]string
 
 // Queue queues nothing.
-func (f Fixed) Queue(*pgx.Batch, []string, bool) *Answer { return &Answer{Values: f} }
+func (f Fixed) Queue(*pgx.Batch, []string, bool) *Answer { return &Answer{Values: f, Read: true} }

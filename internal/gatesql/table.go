@@ -61,6 +61,7 @@ func (t Table) Queue(b *pgx.Batch, keys []string, lock bool) *Answer {
 			answer.add(key, value)
 			return nil
 		})
+		answer.Read = err == nil
 		return err
 	})
 	return answer

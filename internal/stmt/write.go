@@ -130,12 +130,11 @@ where {counted}
   and $2::text is not null`
 
 // sqlUnclosed reads which of the moved jobs are still leased: a trigger prevented
-// the close. Served by the queue's key.
+// the close, or the mover wrote another lease. Served by the queue's key.
 //
-//	$1 scope
-//	$2 job ids  array of the key's type
+//	$1 job ids  array of the key's type
 const sqlUnclosed = `-- reaper.unclosed
 select q.{job_id}::text
 from {queue} q
-where q.{job_id} = any($2)
-  and (` + condStaleByKey + ` or {is_leased} and q.{lease_until} is null)`
+where q.{job_id} = any($1)
+  and {is_leased}`
