@@ -136,6 +136,10 @@ func (m *mappingFaults) stateless(t Table, mover deadletter.Mover) {
 	if t.mapping().MarksMoved() {
 		return
 	}
+	if len(t.OnMove) > 0 {
+		m.add(ErrMapping, "without a column of states OnMove must give a column a value that no free job has there")
+		return
+	}
 	switch mover.(type) {
 	case deadletter.Table, deadletter.InPlace:
 		m.add(ErrMapping, "without a column of states a moved job needs an OnMove, or a mover that removes the row")
