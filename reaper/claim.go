@@ -65,6 +65,7 @@ func (a *attempt) look(ctx context.Context, known *stmt.Tables) (reason string, 
 	if known == nil {
 		known = &stmt.Tables{}
 		known.Queue(batch, a.r.cfg.Queue.Name, a.r.letters)
+		known.QueueZone(batch, a.r.cfg.Queue.Name, a.r.cfg.Queue.Columns.ScheduledAt)
 	}
 	evaluate := a.queueGates(batch, false)
 	overfull := a.queueOverfull(batch)
@@ -79,7 +80,18 @@ func (a *attempt) look(ctx context.Context, known *stmt.Tables) (reason string, 
 	if reason, err = evaluate(ctx); err == nil && reason == "" && *overfull {
 		reason = ReasonMaxStaleExceeded
 	}
+	if err == nil && reason == "" {
+		err = a.checkZone()
+	}
 	return reason, err
+}
+
+// checkZone reports a time to run that would be taken for one in the session's zone.
+func (a *attempt) checkZone() error {
+	if zoneless := a.tables.Zoneless; zoneless != nil && *zoneless != a.r.cfg.Queue.TimesInUTC {
+		return fmt.Errorf("%w, or the time to run is not of its kind", ErrLeaseType)
+	}
+	return nil
 }
 
 // queueGates queues the reading of the gates. The function it returns gives the

@@ -164,28 +164,28 @@ var libraries = map[string]library{
 		}},
 	},
 	"a team's own": {
-		ddl: `create extension citext; create domain tries as smallint; create domain moment as timestamptz;
+		ddl: `create extension citext; create domain tries as smallint; create domain moment as timestamp;
 			create table "Jobs" (label text, "ID {queue}" bigint generated always as identity primary key, "Kind" citext, st int not null,
 				tries tries, lost smallint, run_at moment, owner uuid, locked_until moment, why varchar,
 				dead boolean default false, "{queue} "" Note" text);
 			create view jobs as select * from "Jobs"; create index on "Jobs" (locked_until) where st = 1;
 			alter table job_dead_letter alter job_id type bigint using null`,
 		insert: `insert into "Jobs" (label, "Kind", st, tries, lost, owner, locked_until)
-			select $1, 'Mail', 1, 7, nullif($3::int, 0), gen_random_uuid(), now() - make_interval(secs => $4::float + i - 1)
+			select $1, 'Mail', 1, 7, nullif($3::int, 0), gen_random_uuid(), (now() - make_interval(secs => $4::float + i - 1)) at time zone 'utc'
 			from generate_series(1, $2::int) i`,
 		status: `case when st = 2 and tries = 6 and why = 'lease_expired_reaped' and owner is null and "{queue} "" Note" = '-3' then 'reset'
 			when st = 3 and tries = 7 and dead and exists (select from job_dead_letter d
 				where d.job_id = q."ID {queue}" and d.attempts = 7 and d.max_attempts = 9 and d.job ->> 'lost' = '3') then 'dead'
 			when st = 1 and tries = 7 and owner is not null then 'leased' end`,
 		fresh: `st = 2 and tries = 0 and lost = 0 and not dead and "{queue} "" Note" = '-3' and why is null`,
-		claim: `update "Jobs" set st = 1, tries = 1, locked_until = now() - interval '5 h' where st = 2`,
+		claim: `update "Jobs" set st = 1, tries = 1, locked_until = moment - interval '5 h' from (select now() at time zone 'utc') as _(moment) where st = 2`,
 		young: 0, spent: 2, reset: 6, moved: 7,
 		cfg: reaper.Config{Queue: reaper.Table{
 			Name: pgx.Identifier{"Jobs"},
 			Columns: reaper.Columns{JobID: "ID {queue}", JobKind: "Kind", State: "st", Attempts: "tries", MaxAttempts: reaper.None,
 				LostLeases: "lost", ScheduledAt: "run_at", LeaseOwner: "owner", LeaseUntil: "locked_until", LastError: "why"},
 			States:      reaper.States{Leased: "1", RetryWaiting: "2", DeadLetter: "3"},
-			MaxAttempts: 9, MaxLostLeases: 3, CountsAtClaim: true,
+			MaxAttempts: 9, MaxLostLeases: 3, CountsAtClaim: true, TimesInUTC: true,
 			OnReset: reaper.Set{`{queue} " Note`: -3, "dead": false}, OnMove: reaper.Set{"dead": true},
 		}},
 	},

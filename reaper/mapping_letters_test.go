@@ -131,7 +131,7 @@ func TestALetterInPlaceWithoutATimeHasNoAge(t *testing.T) {
 	purged, err := deadletter.Purge(t.Context(), pool, store, time.Hour, all)
 	require.NoError(t, err)
 	require.Zero(t, *purged)
-	reapertest.Exec(t, pool, `update "Jobs" set run_at = now() - interval '2 hours' where st = 3 and "ID {queue}" % 2 = 0`)
+	reapertest.Exec(t, pool, `update "Jobs" set run_at = now() at time zone 'utc' - interval '2 hours' where st = 3 and "ID {queue}" % 2 = 0`)
 	page, err = deadletter.List(t.Context(), pool, store, old, 10)
 	require.NoError(t, err)
 	require.Len(t, page.Letters, 1)

@@ -20,13 +20,13 @@ func (b *builder) lease() {
 	}
 	end, key, before, after, seconds := b.inUTC(column), column, "", "", ""
 	if b.q.TimesInUTC {
-		before, after = "(", " at time zone 'utc')"
+		before, after = "((", ") at time zone 'utc')"
 	}
 	switch {
 	case b.q.LeaseLength > 0:
 		length := "interval '" + strconv.FormatInt(b.q.LeaseLength.Microseconds(), 10) + " microseconds'"
 		end = "(case when " + end + " < " + lastStart + " then " + end + " + " + length + " else " + end + " end)"
-		before, after = before+"(", " - "+length+")"+after
+		before, after = "("+before, " - "+length+after+")"
 	case b.q.LeaseSeconds != "":
 		seconds = "q." + b.Column("lease_seconds", b.q.LeaseSeconds)
 		leasedAnd += column + " < " + b.now + " and "
