@@ -108,7 +108,8 @@ func requireCounted(t *testing.T, table reaper.Table, job counted) {
 				cfg.OnApply = reapertest.NoHook
 			}
 			r := reapertest.New(t, pool, cfg)
-			dryRun := review(t, r, 10)
+			dryRun, err := r.DryRun(t.Context(), 10)
+			require.NoError(t, err)
 			result := applyOrPlan(t, r, planned, dryRun)
 
 			require.Empty(t, result.Failures)

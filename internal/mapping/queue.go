@@ -76,6 +76,7 @@ func (q Queue) Names() *pgtext.Names {
 	b.lease()
 	b.count()
 	b.updates()
+	b.setNames()
 	return &b.Names
 }
 

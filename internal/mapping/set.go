@@ -156,15 +156,24 @@ func (b *builder) conditions(set map[string]any) string {
 	return sql.String()
 }
 
-// pair is a column of a set and its value, as SQL. A fault of the name is kept; one of
-// the value is for CheckValue to report.
+// pair is a column of a set and its value, as SQL. A fault of the name is one of
+// setNames; one of the value is for CheckValue to report.
 func (b *builder) pair(column string, value any) (name, sql string) {
-	name, err := pgtext.Name(pgx.Identifier{column})
-	if err != nil {
-		b.Faults = append(b.Faults, fmt.Errorf("column of a set: %w", err))
-	}
+	name, _ = pgtext.Name(pgx.Identifier{column})
 	sql, _ = b.literal(value)
 	return name, sql
+}
+
+// setNames keeps the faults of the names in sets.
+func (b *builder) setNames() {
+	sets := map[string]map[string]any{"Only": b.q.Only, "OnReset": b.q.OnReset, "OnMove": b.q.OnMove}
+	for _, set := range slices.Sorted(maps.Keys(sets)) {
+		for _, column := range slices.Sorted(maps.Keys(sets[set])) {
+			if _, err := pgtext.Name(pgx.Identifier{column}); err != nil {
+				b.Faults = append(b.Faults, fmt.Errorf("column of %s: %w", set, err))
+			}
+		}
+	}
 }
 
 // CheckValue reports a value that a set cannot have.
