@@ -159,7 +159,7 @@ var libraries = map[string]library{
 			Columns: reaper.Columns{JobID: "id", JobKind: "queue", State: reaper.None, MaxAttempts: reaper.None,
 				ScheduledAt: "run_at", LeaseUntil: "locked_at", LeaseOwner: "locked_by"},
 			LeaseLength: 4 * time.Hour, MaxAttempts: 25, TimesInUTC: true,
-			Only: reaper.Set{"failed_at": nil, "cron": false, "it's": `a\b'c`},
+			Only:    reaper.Set{"failed_at": nil, "cron": false, "it's": `a\b'c`},
 			OnReset: reaper.Set{"failed_at": nil}, OnMove: reaper.Set{"failed_at": reaper.Now},
 		}},
 	},

@@ -152,7 +152,7 @@ func TestLettersInPlaceRefuseTimesInTheSessionsZone(t *testing.T) {
 	}{
 		"a column without a zone":                     {"timestamp", false},
 		"a column with a zone where times are in UTC": {"timestamptz", true},
-		"a date":                                      {"date", false},
+		"a date": {"date", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
