@@ -139,7 +139,7 @@ func (q Queue) validate(inPlace bool) error {
 // checkRevives reports a queue whose dead jobs would be taken for dead after a redrive.
 func (q Queue) checkRevives() error {
 	if m := q.orReference().mapping(); m.MarksMoved() && !m.Unmarks() {
-		return fmt.Errorf("%w: its OnReset leaves what its OnMove wrote, so that a redriven job would stay dead", ErrQueue)
+		return fmt.Errorf("%w: its OnReset leaves what OnMove wrote: a redriven job would stay dead", ErrQueue)
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func (t target) queueCheckMovedAt(b *pgx.Batch) {
 			return err
 		}
 		if rows.FieldDescriptions()[0].DataTypeOID != pgtype.TimestamptzOID {
-			return fmt.Errorf("%w: MovedAt is not a timestamptz, or one without a time zone where TimesInUTC is set", ErrQueue)
+			return fmt.Errorf("%w: MovedAt is not a timestamptz, or with TimesInUTC a timestamp", ErrQueue)
 		}
 		return nil
 	})

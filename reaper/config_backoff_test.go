@@ -21,7 +21,7 @@ func fixed(seconds int64) backoff.Policy {
 func TestAKindHasABackoffOfItsOwn(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]backoff.Policy{"slow": fixed(7777), "": fixed(1), "it's": fixed(3), "gone": fixed(9)}
-	wait := map[string]int64{"slow": 7777, "Slow": 10, "slow ": 10, "": 1, "it's": 3, "other": 10}
+	wait := map[string]int64{"slow": 7777, "Slow": 10, "slower": 10, "": 1, "it's": 3, "other": 10}
 	movers := map[string]deadletter.Mover{
 		"a table": deadletter.Table{}, "a function": deadletter.Function{}, "in place": deadletter.InPlace{},
 		"a mover in Go": deadletter.MoverFunc(deadletter.InPlace{}.Move),
