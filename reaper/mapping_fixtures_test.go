@@ -33,8 +33,8 @@ type library struct {
 	claim, movedAt string
 
 	// young and spent are the attempts of a job that is to be reset, and of one that
-	// is to be moved; reset and moved are what they are after it.
-	young, spent, reset, moved int
+	// is to be moved; reset and moved are what they are after it. maximum is that of moved ones.
+	young, spent, reset, moved, maximum int
 
 	cfg reaper.Config
 }
@@ -57,7 +57,7 @@ var libraries = map[string]library{
 			when state = 'running' and attempted_by is not null then 'leased' end`,
 		fresh: `state = 'retryable' and attempt = 0 and finalized_at is null`,
 		claim: `update jobs set state = 'running', attempt = 1, attempted_at = now() - interval '2 h' where state = 'retryable'`,
-		young: 1, spent: 25, reset: 1, moved: 25, movedAt: "finalized_at",
+		young: 1, spent: 25, reset: 1, moved: 25, maximum: 25, movedAt: "finalized_at",
 		cfg: reaper.Config{DeadLetter: deadletter.InPlace{}, Queue: reaper.Table{
 			Columns: reaper.Columns{JobID: "id", JobKind: "kind", Attempts: "attempt", LeaseUntil: "attempted_at",
 				LeaseOwner: "attempted_by", LastError: reaper.None},
@@ -81,7 +81,7 @@ var libraries = map[string]library{
 			when locked_at is not null and locked_by is not null then 'leased' end`,
 		fresh: `is_available and attempts = 0 and flags is null and last_error is null`,
 		claim: `update jobs set attempts = 1, locked_at = now() - interval '5 h', locked_by = 'w' where is_available`,
-		young: 1, spent: 25, reset: 1, moved: 25,
+		young: 1, spent: 25, reset: 1, moved: 25, maximum: 25,
 		cfg: reaper.Config{DeadLetter: deadletter.InPlace{}, Queue: reaper.Table{
 			Columns: reaper.Columns{JobID: "id", JobKind: "task_id", State: reaper.None, ScheduledAt: "run_at",
 				LeaseUntil: "locked_at", LeaseOwner: "locked_by"},
@@ -105,7 +105,7 @@ var libraries = map[string]library{
 			when state = 'active' and started_on is not null then 'leased' end`,
 		fresh: `state = 'retry' and retry_count = 0 and completed_on is null and output is null`,
 		claim: `update jobs set state = 'active', retry_count = 1, started_on = now() - interval '2 h' where state = 'retry'`,
-		young: 1, spent: 2, reset: 1, moved: 2, movedAt: "completed_on",
+		young: 1, spent: 2, reset: 1, moved: 2, maximum: 2, movedAt: "completed_on",
 		cfg: reaper.Config{DeadLetter: deadletter.InPlace{}, Queue: reaper.Table{
 			Columns: reaper.Columns{JobID: "id", JobKind: "name", Attempts: "retry_count", MaxAttempts: "retry_limit",
 				ScheduledAt: "start_after", LeaseUntil: "started_on", LeaseSeconds: "expire_seconds",
@@ -132,7 +132,7 @@ var libraries = map[string]library{
 		fresh: `state = 'retryable' and attempt = 0 and discarded_at is null and scheduled_at between moment - interval '1 m' and moment`,
 		claim: `update jobs set state = 'executing', attempt = 1, attempted_at = (now() - interval '2 h') at time zone 'utc'
 			where state = 'retryable'`,
-		young: 19, spent: 20, reset: 19, moved: 20, movedAt: "discarded_at",
+		young: 19, spent: 20, reset: 19, moved: 20, maximum: 20, movedAt: "discarded_at",
 		cfg: reaper.Config{DeadLetter: deadletter.InPlace{}, Queue: reaper.Table{
 			Columns: reaper.Columns{JobID: "id", JobKind: "worker", Attempts: "attempt", LeaseUntil: "attempted_at",
 				LeaseOwner: "attempted_by", LastError: reaper.None},
@@ -154,7 +154,7 @@ var libraries = map[string]library{
 			when locked_at is not null and locked_by is not null then 'leased' end`,
 		fresh: `locked_at is null and attempts = 0 and failed_at is null and run_at between moment - interval '1 m' and moment`,
 		claim: `update jobs set attempts = 0, locked_at = (now() - interval '5 h') at time zone 'utc', locked_by = 'x' where locked_at is null`,
-		young: 23, spent: 24, reset: 24, moved: 25, movedAt: "failed_at",
+		young: 23, spent: 24, reset: 24, moved: 25, maximum: 25, movedAt: "failed_at",
 		cfg: reaper.Config{DeadLetter: deadletter.InPlace{}, Queue: reaper.Table{
 			Columns: reaper.Columns{JobID: "id", JobKind: "queue", State: reaper.None, MaxAttempts: reaper.None,
 				ScheduledAt: "run_at", LeaseUntil: "locked_at", LeaseOwner: "locked_by"},
@@ -179,7 +179,7 @@ var libraries = map[string]library{
 			when st = 1 and tries = 7 and owner is not null then 'leased' end`,
 		fresh: `st = 2 and tries = 0 and lost = 0 and not dead and "{queue} "" Note" = '-3' and why is null`,
 		claim: `update "Jobs" set st = 1, tries = 1, locked_until = moment - interval '5 h' from (select now() at time zone 'utc') as _(moment) where st = 2`,
-		young: 0, spent: 2, reset: 6, moved: 7,
+		young: 0, spent: 2, reset: 6, moved: 7, maximum: 9,
 		cfg: reaper.Config{Queue: reaper.Table{
 			Name: pgx.Identifier{"Jobs"},
 			Columns: reaper.Columns{JobID: "ID {queue}", JobKind: "Kind", State: "st", Attempts: "tries", MaxAttempts: reaper.None,

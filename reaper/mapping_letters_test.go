@@ -72,6 +72,7 @@ func TestLibrariesDeadJobsAreRedriven(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, second.Letters, 1)
 			require.NotEqual(t, page.Letters[0].JobID, second.Letters[0].JobID)
+			require.Equal(t, []int{library.moved, library.maximum}, []int{page.Letters[0].Attempts, page.Letters[0].MaxAttempts})
 			require.Regexp(t, `"label": ?"spent"`, string(page.Letters[0].Job))
 			result, err := deadletter.Redrive(t.Context(), pool, store, "operator", deadletter.Filter{}, 10)
 			require.NoError(t, err)
@@ -92,6 +93,21 @@ func (l library) redriven(t *testing.T, pool *pgxpool.Pool) map[string]int {
 	t.Helper()
 	l.status = `case when ` + l.fresh + ` and label = 'spent' then 'new' else ` + l.status + ` end`
 	return l.seen(t, pool)
+}
+
+// An operator reads the maximum that a job was moved at.
+func TestALetterInPlaceShowsTheMaximumInForce(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "dead", 1, 5, 5)
+	table := reaper.Table{ExtraAttempts: 1}
+	reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{Queue: table, DeadLetter: deadletter.InPlace{}}), 10)
+
+	page, err := deadletter.List(t.Context(), pool, deadletter.Store{Queue: table.DeadLetterQueue(), InPlace: true}, deadletter.Filter{}, 10)
+
+	require.NoError(t, err)
+	require.Len(t, page.Letters, 1)
+	require.Equal(t, []int{6, 6}, []int{page.Letters[0].Attempts, page.Letters[0].MaxAttempts})
 }
 
 // Dead jobs of other reapers' stay out of sight, where Only parts a table.

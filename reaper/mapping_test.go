@@ -155,6 +155,7 @@ func TestNewTakesMappingsThatCanBe(t *testing.T) {
 		"in place, with a mark":        marked(reaper.Table{OnMove: reaper.Set{"failed_at": reaper.Now}}),
 		"a mark that a reset undoes":   marked(reaper.Table{OnReset: reaper.Set{"dead": false}, OnMove: reaper.Set{"dead": true}}),
 		"a mark that Only excludes":    marked(reaper.Table{Only: reaper.Set{"failed_at": nil}, OnMove: reaper.Set{"failed_at": reaper.Now}}),
+		"states that are not there":    marked(reaper.Table{States: reaper.States{Leased: "a", RetryWaiting: "a"}, OnMove: reaper.Set{"dead": true}}),
 		"a time that no job has":       marked(reaper.Table{OnMove: reaper.Set{"scheduled_at": "infinity"}}),
 		"attempts of a moved job": {Queue: reaper.Table{
 			Columns: reaper.Columns{LostLeases: "lost"}, MaxLostLeases: 1, OnMove: reaper.Set{"attempts": 25},

@@ -62,3 +62,34 @@ cross join lateral (
 		})
 	}
 }
+
+// A length is kept to the microsecond, and nothing that a column can hold is an error.
+func TestEndsOfLeases(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Empty(t)
+	const end = `select ({end} - q.lease)::text from (select timestamptz '2026-01-01Z' as lease, `
+	q := queue()
+	q.LeaseLength = time.Hour + 1500*time.Nanosecond
+	require.Equal(t, "01:00:00.000001", one[string](t, pool, in(t, q, end+`1) q`)))
+	q.LeaseLength = 1<<63 - 1
+	for _, start := range []string{"infinity", "-infinity", "294276-12-31 23:59:59Z", "289999-12-31Z", "4713-01-01Z BC"} {
+		require.True(t, one[bool](t, pool, in(t, q, `select {end} >= q.lease from (select $1::timestamptz as lease) q`), start), start)
+	}
+	q.LeaseLength, q.LeaseSeconds = 0, "length"
+	lengths := map[string]string{
+		"0.000001": "00:00:00.000001", "1e11": "1157407 days 09:46:40", "0": "00:00:00", "-0.1": "", "100000000001": "", "'NaN'": "", "'inf'": "", "null": "",
+	}
+	for length, want := range lengths {
+		for _, typ := range []string{"float8", "numeric"} {
+			got := one[*string](t, pool, in(t, q, end+length+`::`+typ+` as length) q`))
+			if want == "" {
+				require.Nil(t, got, length)
+				continue
+			}
+			require.Equal(t, want, *got, length)
+		}
+	}
+	for _, start := range []string{"infinity", "294276-12-31Z", "10000-01-01Z"} {
+		require.Nil(t, one[*string](t, pool, in(t, q, `select {end}::text from (select $1::timestamptz as lease, 1e11 as length) q`), start), start)
+	}
+}
