@@ -161,3 +161,30 @@ func TestAMoverThatLeavesTheRowOfAQueueWithoutStates(t *testing.T) {
 		})
 	}
 }
+
+// A function may close the row itself, as its library does. The reaper then leaves it so.
+func TestAMoverThatClosesTheRowOfAQueueWithoutStates(t *testing.T) {
+	t.Parallel()
+	for name, marks := range map[string]bool{"that the reaper would mark": true, "that nothing else marks": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			library := libraries["delayed_job"]
+			pool := library.open(t)
+			library.fill(t, pool)
+			reapertest.Exec(t, pool, `create function fail(job bigint, actor text, final_error text) returns jsonb language sql as $$
+				update jobs set failed_at = now() at time zone 'utc', locked_at = null, last_error = 'its own' where id = job
+				returning jsonb_build_object('job_id', job) $$`)
+			cfg := library.config()
+			cfg.DeadLetter = deadletter.Function{Name: pgx.Identifier{"fail"}}
+			if !marks {
+				cfg.Queue.OnMove = nil
+			}
+
+			result := reapertest.Apply(t, reapertest.New(t, pool, cfg), 100)
+
+			require.Equal(t, []int{3, 2, 0}, []int{result.ResetCount, result.DeadLetterCount, result.FailedCount})
+			library.requireSettled(t, pool, 0)
+			require.Equal(t, 2, reapertest.One[int](t, pool, `select count(*)::int from jobs where last_error = 'its own' and attempts = 25`))
+		})
+	}
+}
