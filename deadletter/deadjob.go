@@ -19,6 +19,7 @@ type letterKey struct {
 // the locks of their table from theirs.
 func (t target) queueFind(b *pgx.Batch, found *[]letterKey, sql string, w *where) {
 	t.queueHoldLetters(b)
+	t.queueCheckMovedAt(b)
 	b.Queue(t.in(sql, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
 		return pgxscan.ScanAll(found, rows)
 	})

@@ -66,6 +66,8 @@ func (f Filter) validate() error {
 type where struct {
 	sql  strings.Builder
 	args []any
+
+	inPlace bool // a letter whose time is -infinity has no age
 }
 
 // and adds a condition over the next arguments, a question mark for each.
@@ -76,6 +78,13 @@ func (w *where) and(condition string, args ...any) {
 		condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(w.args)), 1)
 	}
 	w.sql.WriteString(condition)
+}
+
+// andAged leaves out letters in place that have no age.
+func (w *where) andAged() {
+	if w.inPlace {
+		w.and("d.moved_at > '-infinity'")
+	}
 }
 
 // conditions adds what f asks for, over a letter d. Texts are compared byte by
@@ -91,6 +100,7 @@ func (f Filter) conditions(w *where) {
 	}
 	if f.OlderThan > 0 {
 		w.and("d.moved_at < now() - ?::bigint * interval '1 microsecond'", f.OlderThan.Microseconds())
+		w.andAged()
 	}
 	if f.YoungerThan > 0 {
 		w.and("d.moved_at >= now() - ?::bigint * interval '1 microsecond'", f.YoungerThan.Microseconds())

@@ -85,7 +85,7 @@ func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job
 	if err := errors.Join(err, aged, filter.validate(), checkLimit(limit)); err != nil {
 		return nil, err
 	}
-	w := &where{args: []any{int64(limit)}}
+	w := &where{args: []any{int64(limit)}, inPlace: t.inPlace}
 	filter.conditions(w)
 	sql := t.in(sqlList, "{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String())
 
@@ -98,15 +98,16 @@ func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job
 	defer tx.Close(ctx)
 	tx.Setting(t.lockTimeout.queue)
 	page := &Page{Limit: limit}
-	if err := page.read(ctx, tx, sql, w.args); err != nil {
+	if err := page.read(ctx, tx, t, sql, w.args); err != nil {
 		return nil, filter.wrap("list", err)
 	}
 	return page, nil
 }
 
-func (p *Page) read(ctx context.Context, tx *pgtx.Tx, sql string, args []any) error {
+func (p *Page) read(ctx context.Context, tx *pgtx.Tx, t target, sql string, args []any) error {
 	var rows []listed
 	batch := tx.Batch()
+	t.queueCheckMovedAt(batch)
 	queueNow(batch, &p.EvaluatedAt)
 	batch.Queue(sql, args...).Query(func(r pgx.Rows) error { return pgxscan.ScanAll(&rows, r) })
 	if err := tx.Send(ctx, batch); err != nil {

@@ -126,11 +126,14 @@ type purgeBatch struct {
 }
 
 func (b *purgeBatch) find(ctx context.Context, after cursor) error {
-	w := &where{args: []any{int64(b.limit), b.age.Microseconds()}}
+	w := &where{args: []any{int64(b.limit), b.age.Microseconds()}, inPlace: b.inPlace}
 	if b.unredriven {
 		w.and("d.redriven_at is null")
 	} else { // their age counts from the redrive too
 		w.and("d.redriven_at < now() - $2::bigint * interval '1 microsecond'")
+	}
+	if b.age > 0 {
+		w.andAged()
 	}
 	after.conditions(w)
 	b.filter.conditions(w)

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -29,8 +31,9 @@ type Queue struct {
 	Maximum       int // Table.MaxAttempts: of jobs for which the column has none
 	ExtraAttempts int
 	TimesInUTC    bool
+	Only          map[string]any // limits the letters that are in place
 	OnReset       map[string]any // written by a redrive
-	OnMove        map[string]any // tells a dead job where State is empty
+	OnMove        map[string]any // tells a dead job where State is "-"
 }
 
 // mapping is the description that the statements are made of.
@@ -41,7 +44,7 @@ func (q Queue) mapping() mapping.Queue {
 		LeaseOwner: unlessNone(q.LeaseOwner), LeaseUntil: q.LeaseUntil, LastError: q.LastError,
 		Leased: cmp.Or(q.Leased, "leased"), RetryWaiting: q.RetryWaiting, DeadLetter: q.DeadLetter,
 		Maximum: q.Maximum, ExtraAttempts: q.ExtraAttempts, TimesInUTC: q.TimesInUTC,
-		OnReset: q.OnReset, OnMove: q.OnMove,
+		Only: q.Only, OnReset: q.OnReset, OnMove: q.OnMove,
 	}
 }
 
@@ -113,15 +116,30 @@ func faults(n *pgtext.Names) error {
 	return errors.Join(faults...)
 }
 
-// validate reports names that stand for two things at once, and a queue whose dead jobs
-// nothing tells from others.
-func (q Queue) validate() error {
+// validate reports names that stand for two things at once, values that no column can
+// have, and dead jobs in place that nothing tells from others.
+func (q Queue) validate(inPlace bool) error {
 	var faults []error
 	for _, name := range append(pgtext.Twice(q.columns()...), pgtext.Twice(q.Leased, q.RetryWaiting, q.DeadLetter)...) {
 		faults = append(faults, fmt.Errorf("%w: %q stands for two things", ErrQueue, name))
 	}
-	if q.State == none && len(q.OnMove) == 0 {
-		faults = append(faults, fmt.Errorf("%w: it has no state, and no OnMove", ErrQueue))
+	for _, set := range []map[string]any{q.Only, q.OnReset, q.OnMove} {
+		for _, column := range slices.Sorted(maps.Keys(set)) {
+			if err := mapping.CheckValue(set[column]); err != nil {
+				faults = append(faults, fmt.Errorf("%w: column %q: %w", ErrQueue, column, err))
+			}
+		}
+	}
+	if inPlace && !q.mapping().MarksMoved() {
+		faults = append(faults, fmt.Errorf("%w: it has no state, and no OnMove that tells dead jobs", ErrQueue))
 	}
 	return errors.Join(faults...)
+}
+
+// checkRevives reports a queue whose dead jobs would be taken for dead after a redrive.
+func (q Queue) checkRevives() error {
+	if m := q.orReference().mapping(); m.MarksMoved() && !m.Unmarks() {
+		return fmt.Errorf("%w: its OnReset leaves what OnMove wrote: a redriven job would stay dead", ErrQueue)
+	}
+	return nil
 }

@@ -78,7 +78,11 @@ func (t target) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error)
 	var raw strings.Builder
 	for i, c := range columns {
 		names = append(names, quote(c.Name))
-		values = append(values, c.value(retryWaiting, t.in("{now}"), i))
+		value, written := t.requeued[c.Name]
+		if !written {
+			value = c.value(retryWaiting, t.in("{now}"), i)
+		}
+		values = append(values, value)
 		switch {
 		case c.isRawJSON():
 			apart = append(apart, literal(c.Name))

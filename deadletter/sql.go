@@ -135,7 +135,7 @@ set {set_requeue}
 from ` + ofQueue + `
 where q.{job_id} = u.job_id
   and {is_dead}
-returning case when {is_reset} then u.n end`
+returning case when {is_requeued} then u.n end`
 
 // sqlMark marks letters, as they were locked, and returns their keys. Served by
 // the letters' key.

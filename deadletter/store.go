@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
@@ -39,9 +42,10 @@ type Store struct {
 	InPlace bool
 
 	// MovedAt names the queue's column with the time of a move, for letters in place:
-	// ages and the order go by it. Without it a letter has the zero time, letters are in
-	// the order of their ids, and a filter or a purge that asks for an age is
-	// [ErrFilter]. Default: none.
+	// ages and the order go by it. It is of the type of the queue's other times; another
+	// one is [ErrQueue]. A letter for which it is NULL has no age, and none that is asked
+	// for. Without it a letter has the zero time, letters are in the order of their ids,
+	// and a filter or a purge that asks for an age is [ErrFilter]. Default: none.
 	MovedAt string
 
 	// LockTimeout is how long a statement of [List], [Redrive] or [Purge] waits
@@ -74,6 +78,8 @@ type target struct {
 	names   []string // placeholders and SQL
 	columns []string // those of the queue, in the order of Queue.columns
 
+	requeued map[string]string // further columns that a redrive writes, and their values as SQL
+
 	hasState, inPlace bool
 	aged              bool // letters have ages
 
@@ -93,9 +99,10 @@ func (s Store) target(db DB) (target, error) {
 	n.Add("without_letter", without)
 	timeout, negative := s.lockTimeout()
 	return target{
-		db: db, nested: pgtx.IsNested(db), names: n.Pairs, columns: queue.columns(), hasState: queue.State != none,
-		inPlace: s.InPlace, aged: !s.InPlace || s.MovedAt != "", lockTimeout: timeout, spread: s.Spread,
-	}, errors.Join(checkDB(db), err, faults(n), queue.validate(), negative, checkAge("Spread", s.Spread))
+		db: db, nested: pgtx.IsNested(db), names: n.Pairs, columns: queue.columns(),
+		requeued: queue.mapping().Requeued(), hasState: queue.State != none, inPlace: s.InPlace,
+		aged: !s.InPlace || s.MovedAt != "", lockTimeout: timeout, spread: s.Spread,
+	}, errors.Join(checkDB(db), err, faults(n), queue.validate(s.InPlace), negative, checkAge("Spread", s.Spread))
 }
 
 // letters is the table of the letters, or a subquery in the form of one.
@@ -109,7 +116,7 @@ func (s Store) letters(n *pgtext.Names) (string, error) {
 		if s.Queue.TimesInUTC {
 			column += " at time zone 'utc'"
 		}
-		movedAt = "coalesce(" + column + ", " + movedAt + ")"
+		movedAt = "coalesce(" + column + ", '-infinity')" // of the column's type, which is checked
 	}
 	finalError := "''"
 	if last := s.Queue.orReference().LastError; last != "" {
@@ -134,8 +141,32 @@ const sqlInPlace = `(
     q.{attempts} as attempts, {maximum} as max_attempts, {final} as final_error, ''::text as moved_by,
     {moved} as moved_at, null::timestamptz as redriven_at, null::text as redriven_by, to_json(q.*) as job
   from {queue} q
-  where {is_dead}
+  where {is_dead}{only_dead}
 )`
+
+// sqlMovedAt shows the type of the letters' times. It reads no row.
+const sqlMovedAt = `-- deadletter.moved_at
+select d.moved_at
+from {dead_letter} d
+limit 0`
+
+// queueCheckMovedAt queues the check of the column MovedAt, which would be taken for one
+// in the session's zone if it were without a zone.
+func (t target) queueCheckMovedAt(b *pgx.Batch) {
+	if !t.inPlace || !t.aged {
+		return
+	}
+	b.Queue(t.in(sqlMovedAt)).Query(func(rows pgx.Rows) error {
+		rows.Close()
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		if rows.FieldDescriptions()[0].DataTypeOID != pgtype.TimestamptzOID {
+			return fmt.Errorf("%w: MovedAt is not a timestamptz, or with TimesInUTC a timestamp", ErrQueue)
+		}
+		return nil
+	})
+}
 
 // in puts the names, and others as pairs of placeholder and SQL, into a
 // statement. What it puts in is not searched again.

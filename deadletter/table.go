@@ -18,7 +18,8 @@ var _ Mover = Table{}
 // jsonb. Where the queue has json columns with what a jsonb cannot hold, such as
 // \u0000, job may be json or text. The columns dead_letter_id and moved_at have
 // defaults. The role needs INSERT on the table, SELECT on its columns job_id and
-// dead_letter_id, and SELECT on the whole queue.
+// dead_letter_id, and SELECT on the whole queue. A kind that is NULL in the queue is NULL
+// in job_kind too.
 type Table struct {
 	// Name is the table's name, with its schema or on the search path.
 	// Empty: job_dead_letter.

@@ -66,6 +66,7 @@ func (a *attempt) precheck(ctx context.Context, known *stmt.Tables) (reason stri
 	if known == nil {
 		known = &stmt.Tables{}
 		known.Queue(batch, a.r.cfg.Queue.Name, a.r.letters)
+		known.QueueZone(batch, a.r.cfg.Queue.Name, a.r.cfg.Queue.Columns.ScheduledAt)
 	}
 	a.queueGates(batch, false)
 	overfull := a.queueOverfull(batch)
@@ -82,7 +83,18 @@ func (a *attempt) precheck(ctx context.Context, known *stmt.Tables) (reason stri
 	if err == nil && reason == "" && *overfull {
 		reason = ReasonMaxStaleExceeded
 	}
+	if err == nil && reason == "" {
+		err = a.checkZone()
+	}
 	return reason, err
+}
+
+// checkZone reports a time to run that would be taken for one in the session's zone.
+func (a *attempt) checkZone() error {
+	if zoneless := a.tables.Zoneless; zoneless != nil && *zoneless != a.r.cfg.Queue.TimesInUTC {
+		return fmt.Errorf("%w, or the time to run is not of its kind", ErrLeaseType)
+	}
+	return nil
 }
 
 // queueGates queues the reading of the gates. A source of the caller's own is read by

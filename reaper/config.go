@@ -58,7 +58,8 @@ type Config struct {
 	// [backoff.Exponential] without jitter, over the operators' base.
 	Backoff backoff.Policy
 
-	// KindBackoff is Backoff for single kinds, spelled just so. Default: Backoff for all.
+	// KindBackoff is Backoff for single kinds, spelled just so, also where the column is a
+	// citext. Default: Backoff for all.
 	KindBackoff map[string]backoff.Policy
 
 	// Grace is how far past its end a lease must be to count as stale, by the
@@ -137,6 +138,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.KindBackoff = maps.Clone(c.KindBackoff)
 	c.LockTimeout = cmp.Or(c.LockTimeout, defaultLockTimeout)
 	return c
 }

@@ -63,8 +63,9 @@ var (
 	// connection whose transactions are read-only.
 	ErrReadOnly = errors.New("reaper: the transaction is read-only")
 
-	// ErrLeaseType is wrapped by the error of a call that finds a lease's end
-	// which is not a timestamp with time zone.
+	// ErrLeaseType is wrapped by the error of a call that finds a lease's end, or of an
+	// apply that finds a time to run, which is not a timestamp with time zone; or, with
+	// Table.TimesInUTC, one without.
 	ErrLeaseType = errors.New("reaper: the lease_until column is not a timestamptz")
 
 	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection

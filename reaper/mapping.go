@@ -94,11 +94,7 @@ func (m *mappingFaults) counts(t Table) {
 // sets reports values that a set cannot have, and columns that are written twice.
 func (m *mappingFaults) sets(t Table) {
 	q := t.mapping()
-	reset := []string{q.JobID, q.State, q.ScheduledAt, q.LastError, q.Counter()}
-	if q.CountsAtClaim && q.LostLeases != "" {
-		reset = append(reset, q.Attempts)
-	}
-	m.set("OnReset", t.OnReset, q, reset)
+	m.set("OnReset", t.OnReset, q, []string{q.JobID, q.State, q.ScheduledAt, q.LastError, q.Attempts, q.LostLeases})
 	m.set("OnMove", t.OnMove, q, []string{q.JobID, q.State, q.LastError, q.Counter()})
 	for _, column := range slices.Sorted(maps.Keys(t.Only)) {
 		m.value("Only", column, t.Only[column])
@@ -134,6 +130,10 @@ func (m *mappingFaults) set(name string, set Set, q mapping.Queue, written []str
 // free one.
 func (m *mappingFaults) stateless(t Table, mover deadletter.Mover) {
 	if t.mapping().MarksMoved() {
+		return
+	}
+	if len(t.OnMove) > 0 {
+		m.add(ErrMapping, "without a column of states OnMove must give a column a value that no free job has there")
 		return
 	}
 	switch mover.(type) {

@@ -113,3 +113,29 @@ func (l library) requireSettled(t *testing.T, pool *pgxpool.Pool, bad int) {
 	}
 	require.Equal(t, want, l.seen(t, pool))
 }
+
+// Over a slow link a queue that is mapped costs as much as the reference's: a claim and a
+// settle, with the commit in it.
+func TestLibrariesAreReapedInTwoExchanges(t *testing.T) {
+	t.Parallel()
+	for name, library := range libraries {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := library.open(t)
+			traced, recorder := reapertest.Recording(t, pool)
+			r := reapertest.New(t, traced, library.config())
+			reapertest.Apply(t, r, 1) // it looks at the tables once
+			library.fill(t, pool)
+
+			before := recorder.Count()
+			require.Len(t, reapertest.Apply(t, r, 10).Actions, 5)
+			first := recorder.Count() - before
+			library.fill(t, pool)
+			before = recorder.Count()
+			require.Len(t, reapertest.Apply(t, r, 10).Actions, 5)
+
+			require.LessOrEqual(t, first, 4, "its statements are prepared")
+			require.Equal(t, 2, recorder.Count()-before)
+		})
+	}
+}

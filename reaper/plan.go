@@ -70,7 +70,7 @@ func checkPlan(plan *DryRunResult) error {
 func (a *attempt) queuePlan(batch *pgx.Batch, scan func(pgx.Rows) error, jobs *[]*claimedJob) {
 	args := planned(a.req.plan)
 	batch.Queue(a.rows().ClaimPlan, append([]any{a.r.scope}, args...)...).Query(scan)
-	args = append([]any{a.r.scope, LastErrorReaped}, args...)
+	args = append([]any{a.r.scope, []string{LastErrorReaped, FinalErrorReaped}}, args...)
 	batch.Queue(a.r.sql.SkipReasons, args...).Query(func(found pgx.Rows) error { return a.scanSkipped(found, *jobs) })
 }
 

@@ -53,8 +53,11 @@ type Table struct {
 	Only Set
 
 	// OnReset and OnMove are further columns, written by the update that resets a job
-	// or takes a moved one out of the queue. A redrive writes those of OnReset too.
-	// [Keep] for the lease's column or the owner's leaves that as it is.
+	// or takes a moved one out of the queue. A redrive writes those of OnReset too, so
+	// these should undo what OnMove wrote. [Keep] for the lease's column or the owner's
+	// leaves that as it is. Without a column of states a row that has all values of
+	// OnMove, and no lease, is a dead job's: one of them must be such that no free job
+	// has it, and the columns' types must have an equality, as json has none.
 	OnReset, OnMove Set
 }
 
@@ -160,6 +163,7 @@ func (t Table) DeadLetterQueue() deadletter.Queue {
 		Maximum:       t.MaxAttempts,
 		ExtraAttempts: t.ExtraAttempts,
 		TimesInUTC:    t.TimesInUTC,
+		Only:          t.Only,
 		OnReset:       t.OnReset,
 		OnMove:        t.OnMove,
 	}

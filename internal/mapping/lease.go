@@ -6,6 +6,10 @@ import "strconv"
 // years. One that is longer, infinite or negative counts as NULL, which is never stale.
 const maxSeconds = "100000000000"
 
+// lastStart is a start to which the longest LeaseLength can be added. A later one, which
+// is never stale, counts as its own end.
+const lastStart = "'290000-01-01Z'"
+
 // lease adds how a leased row is told, and its lease's end.
 func (b *builder) lease() {
 	column := "q." + b.leaseUntil
@@ -16,13 +20,13 @@ func (b *builder) lease() {
 	}
 	end, key, before, after, seconds := b.inUTC(column), column, "", "", ""
 	if b.q.TimesInUTC {
-		before, after = "(", " at time zone 'utc')"
+		before, after = "((", ") at time zone 'utc')"
 	}
 	switch {
 	case b.q.LeaseLength > 0:
 		length := "interval '" + strconv.FormatInt(b.q.LeaseLength.Microseconds(), 10) + " microseconds'"
-		end = "(" + end + " + " + length + ")"
-		before, after = before+"(", " - "+length+")"+after
+		end = "(case when " + end + " < " + lastStart + " then " + end + " + " + length + " else " + end + " end)"
+		before, after = "("+before, " - "+length+after+")"
 	case b.q.LeaseSeconds != "":
 		seconds = "q." + b.Column("lease_seconds", b.q.LeaseSeconds)
 		leasedAnd += column + " < " + b.now + " and "

@@ -35,16 +35,6 @@ func (q Queue) Columns() []string {
 	}
 }
 
-// MarksMoved reports whether a moved job can be told from a free one.
-func (q Queue) MarksMoved() bool {
-	for _, value := range q.OnMove {
-		if value != Keep {
-			return true
-		}
-	}
-	return q.State != ""
-}
-
 // Names returns the placeholders of the statements, and what stands for them. In a
 // statement q is a row of the queue, and u a job of its parameters.
 //
@@ -75,8 +65,10 @@ func (q Queue) MarksMoved() bool {
 //	{lost}               further columns of a claim: the lost leases, where they are counted, and
 //	                     the scheduled time, for its type, where times are in UTC
 //	{is_dead}            whether q is the row of a dead job
+//	{only_dead}          further conditions of such a row that is the reaper's
+//	{is_requeued}        whether q is a row that a redrive has written
 //	{set_requeue}        assignments of a redrive, from the waits in $2
-//	{reaped}             whether q has the last error $2
+//	{reaped}             whether q has one of the last errors $2
 func (q Queue) Names() *pgtext.Names {
 	b := newBuilder(q)
 	b.columns()
@@ -84,6 +76,7 @@ func (q Queue) Names() *pgtext.Names {
 	b.lease()
 	b.count()
 	b.updates()
+	b.setNames()
 	return &b.Names
 }
 
@@ -147,7 +140,7 @@ func (b *builder) times() {
 	}
 	if q.LastError != "" {
 		b.lastError = b.Column("last_error", q.LastError)
-		reaped = " and q." + b.lastError + " = $2"
+		reaped = " and q." + b.lastError + " = any($2::text[])"
 	}
 	b.Add("owner", owner)
 	b.Add("reaped", reaped)

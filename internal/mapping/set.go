@@ -41,31 +41,60 @@ func (b *builder) updates() {
 	b.Add("set_close", list(append(append(b.toState(b.dead), count...), end...)))
 	b.Add("set_closed", list(append(b.toState(b.dead), end...)))
 	b.Add("is_reset", b.isState(b.retrying))
-	b.Add("is_closed", b.isState(b.dead))
-	b.Add("is_dead", b.isDead())
+	b.told()
 	b.Add("set_requeue", list(b.requeue()))
 }
 
-// isDead is true of a dead job's row. Without a state it is told by what a move wrote.
-func (b *builder) isDead() string {
-	if b.state != "" {
-		return b.isState(b.dead)
+// told adds how a dead job's row is told from others. Without a state it is told by what
+// a move wrote; where that cannot tell it, no row counts as dead.
+func (b *builder) told() {
+	dead, closed, requeued := b.isState(b.dead), b.isState(b.dead), b.isState(b.retrying)
+	switch {
+	case b.state != "":
+	case b.q.MarksMoved():
+		dead = "(" + dead + b.conditions(b.q.OnMove) + ")"
+		closed, requeued = dead, requeued+" and "+dead+" is not true"
+	default:
+		dead = "false"
 	}
-	return b.isState("") + b.conditions(b.q.OnMove)
+	only := maps.Clone(b.q.Only)
+	maps.DeleteFunc(only, func(column string, _ any) bool {
+		_, written := b.q.OnMove[column]
+		return written
+	})
+	b.Add("is_dead", dead)
+	b.Add("is_closed", closed)
+	b.Add("is_requeued", requeued)
+	b.Add("only_dead", b.conditions(only))
 }
 
 // requeue assigns what sends a dead job back to the queue, as new, after the wait of
 // $2 for its place.
 func (b *builder) requeue() []string {
 	assignments := append(b.toState(b.retrying), b.attempts+" = 0")
-	written := []string{b.q.Attempts}
 	if b.q.LostLeases != "" {
-		assignments, written = append(assignments, b.counter+" = 0"), append(written, b.q.LostLeases)
+		assignments = append(assignments, b.counter+" = 0")
 	}
 	assignments = append(assignments, b.scheduledAt+" = "+b.now+" + ($2::bigint[])[u.n] * interval '1 microsecond'")
-	set := maps.Clone(b.q.OnReset)
-	maps.DeleteFunc(set, func(column string, _ any) bool { return slices.Contains(written, column) })
-	return append(assignments, b.endLease("null", set)...)
+	return append(assignments, b.endLease("null", b.q.requeued())...)
+}
+
+// requeued is OnReset without the counts, which begin at 0 after a redrive.
+func (q Queue) requeued() map[string]any {
+	set := maps.Clone(q.OnReset)
+	maps.DeleteFunc(set, func(column string, _ any) bool { return column == q.Attempts || column == q.LostLeases })
+	return set
+}
+
+// Requeued are the further columns that a redrive writes, and their values as SQL.
+func (q Queue) Requeued() map[string]string {
+	b, values := newBuilder(q), map[string]string{}
+	for column, value := range q.requeued() {
+		if value != Keep {
+			_, values[column] = b.pair(column, value)
+		}
+	}
+	return values
 }
 
 func list(assignments []string) string { return strings.Join(assignments, ",\n  ") }
@@ -127,15 +156,24 @@ func (b *builder) conditions(set map[string]any) string {
 	return sql.String()
 }
 
-// pair is a column of a set and its value, as SQL. A fault of the name is kept; one of
-// the value is for CheckValue to report.
+// pair is a column of a set and its value, as SQL. A fault of the name is one of
+// setNames; one of the value is for CheckValue to report.
 func (b *builder) pair(column string, value any) (name, sql string) {
-	name, err := pgtext.Name(pgx.Identifier{column})
-	if err != nil {
-		b.Faults = append(b.Faults, fmt.Errorf("column of a set: %w", err))
-	}
+	name, _ = pgtext.Name(pgx.Identifier{column})
 	sql, _ = b.literal(value)
 	return name, sql
+}
+
+// setNames keeps the faults of the names in sets.
+func (b *builder) setNames() {
+	sets := map[string]map[string]any{"Only": b.q.Only, "OnReset": b.q.OnReset, "OnMove": b.q.OnMove}
+	for _, set := range slices.Sorted(maps.Keys(sets)) {
+		for _, column := range slices.Sorted(maps.Keys(sets[set])) {
+			if _, err := pgtext.Name(pgx.Identifier{column}); err != nil {
+				b.Faults = append(b.Faults, fmt.Errorf("column of %s: %w", set, err))
+			}
+		}
+	}
 }
 
 // CheckValue reports a value that a set cannot have.

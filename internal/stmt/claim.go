@@ -78,12 +78,12 @@ for update of q skip locked`
 // queue's key.
 //
 //	$1 scope
-//	$2 last error  text, the reaper's; the condition uses it for queues that do not store it
-//	$3 job ids     array of the key's type
-//	$4 lease ends  timestamptz[]
-//	$5 owners      text[]
-//	$6 attempts    bigint[], as they stood
-//	$7 moves       boolean[], whether the attempts were used up
+//	$2 last errors  text[], the reaper's; the condition uses it for queues that do not store them
+//	$3 job ids      array of the key's type
+//	$4 lease ends   timestamptz[]
+//	$5 owners       text[]
+//	$6 attempts     bigint[], as they stood
+//	$7 moves        boolean[], whether the attempts were used up
 const sqlSkipReasons = `-- reaper.drift
 select p.n, coalesce(q.{job_id}::text, ''), case
   when q.{job_id} is null then 'gone'
@@ -104,5 +104,5 @@ from unnest(
   $4::timestamptz[], $5::text[], $6::bigint[], $7::boolean[]
 ) with ordinality as p(job_id, lease_until, lease_owner, attempts, moves, n)
 left join {queue} q on q.{job_id} = p.job_id
-where $2::text is not null
+where $2::text[] is not null
 order by p.n`

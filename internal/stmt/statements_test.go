@@ -50,6 +50,7 @@ var planRows = map[string]int{
 	"reaper.planner_settings":   0,
 	"reaper.is_plain":           0,
 	"reaper.is_jsonb":           0,
+	"reaper.is_zoneless":        0,
 	"deadletter.insert":         planBatch,
 	"deadletter.insert_checked": planBatch,
 	"deadletter.call":           0,
