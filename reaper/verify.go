@@ -108,8 +108,7 @@ func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 // verifyTarget is this Reaper as package verify checks it.
 func (r *Reaper) verifyTarget() verify.Target {
 	target := verify.Target{
-		Queue:      r.cfg.Queue.Name,
-		States:     r.cfg.Queue.States,
+		Queue:      r.cfg.Queue.mapping(),
 		Stale:      r.sql.Stale,
 		Scope:      r.scope,
 		Writes:     r.plannedWrites(),
@@ -120,10 +119,6 @@ func (r *Reaper) verifyTarget() verify.Target {
 		Letters:    r.letters,
 		Function:   r.function,
 	}
-	q := r.cfg.Queue.mapping()
-	target.Columns.JobID, target.Columns.JobKind, target.Columns.State = q.JobID, q.JobKind, q.State
-	target.Columns.Attempts, target.Columns.MaxAttempts, target.Columns.ScheduledAt = q.Attempts, q.MaxAttempts, q.ScheduledAt
-	target.Columns.LeaseOwner, target.Columns.LeaseUntil, target.Columns.LastError = q.LeaseOwner, q.LeaseUntil, q.LastError
 	read := r.cfg.Gates.Read
 	if table, ok := r.cfg.Gates.(gates.Table); ok {
 		target.Settings, read = orName(table.Name, gatesql.DefaultTable), table.ReadUnlocked
