@@ -11,14 +11,10 @@ import (
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
 
-// deadLetters checks the table of the dead letters, and the privilege to copy whole
-// rows of the queue.
+// deadLetters checks the table of the dead letters.
 func (v *verifier) deadLetters(ctx context.Context) error {
 	if v.target.Letters == nil {
 		return nil
-	}
-	if v.queue != nil && !v.queue.SelectAll {
-		v.lacks(v.queue, "select")
 	}
 	needs := []columnSpec{
 		{"dead_letter_id", nil, "uuid primary key default gen_random_uuid()", reads},

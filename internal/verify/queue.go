@@ -18,6 +18,9 @@ func (v *verifier) queueTable(ctx context.Context) error {
 		return err
 	}
 	v.queue = t
+	if copied, byAddress := v.target.Letters != nil, t.Kind == "r"; !t.SelectAll && (copied || byAddress) {
+		v.lacks(t, "select") // of whole rows, and of their addresses
+	}
 	v.nullableCounters(t)
 	v.states(t)
 	v.setTimes(t)
