@@ -32,7 +32,7 @@ const (
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
 	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or not twice
-	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
+	CodeIndexMissing       = "index_missing"        // no index serves the claim or finds an id, or one holds other rows
 	CodeReplicaIdentity    = "replica_identity"     // a published table's replica identity is missing or too small
 	CodeStatementRejected  = "statement_rejected"   // PostgreSQL rejects a statement for another reason
 	CodePrivilegeMissing   = "privilege_missing"    // the role may not do what an apply does
@@ -42,7 +42,7 @@ const (
 	CodeSettingInvalid     = "setting_invalid"      // a setting does not parse
 	CodeFunctionMissing    = "function_missing"     // the mover's function does not exist
 	CodeFunctionSignature  = "function_signature"   // it takes or returns something else
-	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end
+	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end, a start or a possible length
 	CodeLeaseInfinite      = "lease_infinite"       // leased jobs that end at infinity
 	CodeLeaseFar           = "lease_far"            // leased jobs that end more than a week from now
 )

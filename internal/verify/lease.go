@@ -72,7 +72,7 @@ func (v *verifier) lacking() string {
 	q := v.target.Queue
 	switch {
 	case q.LeaseSeconds != "":
-		return fmt.Sprintf("a start, or with a length (%s) that is NULL, negative, infinite or too large", quote(q.LeaseSeconds))
+		return "a start, or with a length that is NULL, negative, infinite or too large in " + quote(q.LeaseSeconds)
 	case q.LeaseLength > 0:
 		return "a start"
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/lease-governance/leasereaper/internal/catalog"
 	"github.com/lease-governance/leasereaper/internal/mapping"
@@ -18,15 +17,11 @@ func (v *verifier) queueTable(ctx context.Context) error {
 		return err
 	}
 	v.queue = t
-	if copied, byAddress := v.target.Letters != nil, t.Kind == "r"; !t.SelectAll && (copied || byAddress) {
-		v.lacks(t, "select") // of whole rows, and of their addresses
-	}
+	v.wholeRows(t)
 	v.nullableCounters(t)
 	v.states(t)
 	v.setTimes(t)
-	if err := v.key(ctx, t); err != nil {
-		return err
-	}
+	v.key(t)
 	v.identity(t, "reset and move", severityError, false)
 	if err := v.writes(ctx, t, v.queueWrites()...); err != nil || v.blocksQueries {
 		return err
@@ -34,12 +29,20 @@ func (v *verifier) queueTable(ctx context.Context) error {
 	if err := v.statements(ctx, t, v.target.Writes...); err != nil || v.blocksQueries {
 		return err
 	}
-	if t.Kind != "f" {
-		if err := v.index(ctx, t); err != nil {
+	for _, check := range []func(context.Context, *catalog.Table) error{v.keyIndex, v.index, v.leases} {
+		if err := check(ctx, t); err != nil {
 			return err
 		}
 	}
-	return v.leases(ctx, t)
+	return nil
+}
+
+// wholeRows checks the privilege that is needed to copy whole rows, and to find those of
+// a plain table by their addresses.
+func (v *verifier) wholeRows(t *catalog.Table) {
+	if needed := v.target.Letters != nil || t.Kind == "r"; needed && !t.SelectAll {
+		v.lacks(t, "select")
+	}
 }
 
 // queueColumns are the columns that the queue needs, with those of the sets.
@@ -169,50 +172,4 @@ func (v *verifier) states(t *catalog.Table) {
 		v.error("state_missing", column.TypeSQL, fmt.Sprintf("alter type %s add value %s", column.TypeSQL, label),
 			"The enum of the queue's states has no %s.", label)
 	}
-}
-
-// key checks whether a job's id is unique, and whether an index finds a job by it: a key
-// of a partition may begin with another column.
-func (v *verifier) key(ctx context.Context, t *catalog.Table) error {
-	id := v.target.Queue.JobID
-	if t.Column(id) == nil || !t.Stored() {
-		return nil
-	}
-	if t.HasKey(id) {
-		return v.keyIndex(ctx, t)
-	}
-	columns := []string{quote(id)}
-	for _, column := range t.Partition {
-		if column != id {
-			columns = append(columns, quote(column))
-		}
-	}
-	v.error("key_missing", at(t, id),
-		fmt.Sprintf("create unique index%s on %s (%s)", concurrently(t), t.SQL, strings.Join(columns, ", ")),
-		"Nothing makes the id unique: jobs with the same id are settled as one, and finding one reads the whole table.")
-	return nil
-}
-
-// keyIndex checks whether each partition has an index that begins with the id.
-func (v *verifier) keyIndex(ctx context.Context, t *catalog.Table) error {
-	id := v.target.Queue.JobID
-	byID := func(key catalog.Key) bool { return key.Columns[0] == id }
-	if v.blocksQueries || slices.ContainsFunc(t.Keys, byID) {
-		return nil
-	}
-	plan, err := v.explain(ctx, sqlExplainAll)
-	if err != nil {
-		return err
-	}
-	for _, read := range plan.reads {
-		finds := func(i catalog.Index) bool {
-			return relation{i.Schema, i.Relation} == read && i.Columns[0] == id && i.Predicate == ""
-		}
-		if !slices.ContainsFunc(t.Indexes, finds) {
-			v.warn("index_missing", at(t, id), fmt.Sprintf("create index on %s (%s)", t.SQL, quote(id)),
-				"No index begins with the id, so each batch of resets and moves reads the whole queue.")
-			break
-		}
-	}
-	return nil
 }
