@@ -37,7 +37,8 @@ where not t.tgisinternal and t.tgenabled not in ('D', 'R')
 // row is any one of the queue's, made stale for the purpose; a leased one is
 // preferred. The gates are not read, and deferred constraints are checked. Nothing is
 // changed, but a mover of the caller's is called, and what it does outside of the
-// transaction stays.
+// transaction stays. To make a row stale it writes the column that a reap counts in, and
+// [Columns].LeaseSeconds, which an apply may leave alone: the role needs UPDATE on them.
 //
 // A rejection is a problem with the code [CodeRehearsalFailed]; its message has the
 // SQLSTATE and the constraint, trigger or column. A queue without a row that could be

@@ -32,7 +32,7 @@ const (
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
 	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or not twice
-	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
+	CodeIndexMissing       = "index_missing"        // no index serves the claim or finds an id, or one holds other rows
 	CodeReplicaIdentity    = "replica_identity"     // a published table's replica identity is missing or too small
 	CodeStatementRejected  = "statement_rejected"   // PostgreSQL rejects a statement for another reason
 	CodePrivilegeMissing   = "privilege_missing"    // the role may not do what an apply does
@@ -42,7 +42,7 @@ const (
 	CodeSettingInvalid     = "setting_invalid"      // a setting does not parse
 	CodeFunctionMissing    = "function_missing"     // the mover's function does not exist
 	CodeFunctionSignature  = "function_signature"   // it takes or returns something else
-	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end
+	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end, a start or a possible length
 	CodeLeaseInfinite      = "lease_infinite"       // leased jobs that end at infinity
 	CodeLeaseFar           = "lease_far"            // leased jobs that end more than a week from now
 )
@@ -108,8 +108,7 @@ func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 // verifyTarget is this Reaper as package verify checks it.
 func (r *Reaper) verifyTarget() verify.Target {
 	target := verify.Target{
-		Queue:      r.cfg.Queue.Name,
-		States:     r.cfg.Queue.States,
+		Queue:      r.cfg.Queue.mapping(),
 		Stale:      r.sql.Stale,
 		Scope:      r.scope,
 		Writes:     r.plannedWrites(),
@@ -120,10 +119,6 @@ func (r *Reaper) verifyTarget() verify.Target {
 		Letters:    r.letters,
 		Function:   r.function,
 	}
-	q := r.cfg.Queue.mapping()
-	target.Columns.JobID, target.Columns.JobKind, target.Columns.State = q.JobID, q.JobKind, q.State
-	target.Columns.Attempts, target.Columns.MaxAttempts, target.Columns.ScheduledAt = q.Attempts, q.MaxAttempts, q.ScheduledAt
-	target.Columns.LeaseOwner, target.Columns.LeaseUntil, target.Columns.LastError = q.LeaseOwner, q.LeaseUntil, q.LastError
 	read := r.cfg.Gates.Read
 	if table, ok := r.cfg.Gates.(gates.Table); ok {
 		target.Settings, read = orName(table.Name, gatesql.DefaultTable), table.ReadUnlocked
