@@ -1,0 +1,2 @@
+// Package graphileworker maps.
+package graphileworker

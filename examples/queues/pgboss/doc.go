@@ -1,0 +1,2 @@
+// Package pgboss maps.
+package pgboss

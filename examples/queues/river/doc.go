@@ -1,0 +1,2 @@
+// Package river maps.
+package river
