@@ -42,7 +42,7 @@ if (tasks[verb]) {
       break
     }
     case 'reschedule':
-      await utils.rescheduleJobs([args[0]], { attempts: 0 })
+      await utils.rescheduleJobs([args[0]], { runAt: new Date(), maxAttempts: 25 })
       break
   }
   await utils.release()

@@ -55,6 +55,7 @@ func loseAJob(t *testing.T, pool *pgxpool.Pool, maxAttempts int, queue string) i
 	library.Eventually(t, pool,
 		`select locked_at is not null from graphile_worker._private_jobs where id = $1`, id)
 	lost.Kill()
-	library.Exec(t, pool, `update graphile_worker._private_jobs set locked_at = now() - interval '11 minutes'`)
+	library.Exec(t, pool, `update graphile_worker._private_jobs set locked_at = now() - interval '11 minutes'
+		where id = $1`, id)
 	return id
 }

@@ -120,6 +120,6 @@ func loseAJob(t *testing.T, pool *pgxpool.Pool, client *river.Client[pgx.Tx], ma
 	lost := start(t, pool, hang)
 	library.Eventually(t, pool, `select state = 'running' from river_job where id = $1`, inserted.Job.ID)
 	lost.Kill()
-	library.Exec(t, pool, `update river_job set attempted_at = now() - interval '11 minutes'`)
+	library.Exec(t, pool, `update river_job set attempted_at = now() - interval '11 minutes' where id = $1`, inserted.Job.ID)
 	return inserted.Job.ID
 }

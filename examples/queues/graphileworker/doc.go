@@ -1,2 +1,0 @@
-// Package graphileworker maps.
-package graphileworker

@@ -1,0 +1,95 @@
+// Package graphileworker maps the reaper to the tables of graphile-worker, a queue
+// for Node.js.
+package graphileworker
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/backoff"
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// Config reaps graphile-worker's jobs. longest is the longest that a job may run. Too
+// low, and jobs run twice at once; four hours and more, and graphile-worker gives the
+// jobs back itself.
+func Config(longest time.Duration) reaper.Config {
+	return reaper.Config{
+		Queue:      table(longest),
+		DeadLetter: deadletter.InPlace{},
+		Backoff:    backoff.PolicyFunc(delay),
+		OnApply:    unlockQueues,
+	}
+}
+
+// table is the table behind the view graphile_worker.jobs, which cannot be updated. A
+// job has no state: it is leased while it is locked, and dead when its attempts are
+// used up. Nothing else marks a dead job, so a move writes only when that was.
+func table(longest time.Duration) reaper.Table {
+	return reaper.Table{
+		Name: pgx.Identifier{"graphile_worker", "_private_jobs"},
+		Columns: reaper.Columns{
+			JobID:       "id",
+			JobKind:     "task_id", // the names are in _private_tasks
+			State:       reaper.None,
+			Attempts:    "attempts",
+			MaxAttempts: "max_attempts",
+			ScheduledAt: "run_at",
+			LeaseOwner:  "locked_by",
+			LeaseUntil:  "locked_at",
+			LastError:   "last_error",
+		},
+		LeaseLength:   longest,
+		CountsAtClaim: true,
+		OnMove:        reaper.Set{"updated_at": reaper.Now},
+	}
+}
+
+// Letters are the jobs whose attempts are used up, to list, redrive and purge.
+func Letters() deadletter.Store {
+	return deadletter.Store{
+		Queue:   table(0).DeadLetterQueue(),
+		InPlace: true,
+		MovedAt: "updated_at",
+	}
+}
+
+// delay is graphile-worker's own: e to the power of the attempts, in seconds.
+func delay(attempts int, _ int64) int64 {
+	return int64(math.Exp(float64(min(attempts, 10))))
+}
+
+// sqlUnlockQueues unlocks the named queues of reaped jobs. A queue is locked while one
+// of its jobs runs, and a dead worker leaves it locked. One in which a job runs is left
+// alone.
+//
+//	$1 ids of jobs  text[]
+const sqlUnlockQueues = `-- graphileworker.unlock_queues
+update graphile_worker._private_job_queues as q
+set
+  locked_at = null,
+  locked_by = null
+from graphile_worker._private_jobs as j
+where j.id = any ($1::text[]::bigint[])
+  and q.id = j.job_queue_id
+  and q.locked_at is not null
+  and not exists (
+    select from graphile_worker._private_jobs as running
+    where running.job_queue_id = q.id
+      and running.locked_at is not null
+  )`
+
+// unlockQueues is part of the apply's transaction: a job that is free in a queue that
+// is not would wait for hours.
+func unlockQueues(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
+	ids := make([]string, len(result.Actions))
+	for i, action := range result.Actions {
+		ids[i] = action.JobID
+	}
+	_, err := tx.Exec(ctx, sqlUnlockQueues, ids)
+	return err
+}

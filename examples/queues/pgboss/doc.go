@@ -1,2 +1,0 @@
-// Package pgboss maps.
-package pgboss

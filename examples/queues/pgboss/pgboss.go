@@ -1,0 +1,115 @@
+// Package pgboss maps the reaper to the tables of pg-boss, a queue for Node.js.
+package pgboss
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// Config reaps what has expired: each job says itself how long it may run. pg-boss's
+// own supervisor does the same once a minute, in a process that has it on.
+func Config() reaper.Config {
+	return reaper.Config{
+		Queue:      table("started_on", "expire_seconds"),
+		DeadLetter: deadletter.InPlace{},
+		OnApply:    copyDeadJobs,
+	}
+}
+
+// HeartbeatConfig reaps jobs of queues with heartbeatSeconds whose worker has sent no
+// heartbeat for that long. Others it leaves alone.
+func HeartbeatConfig() reaper.Config {
+	cfg := Config()
+	cfg.Queue = table("heartbeat_on", "heartbeat_seconds")
+	return cfg
+}
+
+// table is the parent of all partitions. A lease begins in the column from, and is as
+// long as the column seconds says.
+//
+// A claim counts a retry where started_on is set, and a worker ends a job only where the
+// count is the one that it has claimed, so started_on stays.
+func table(from, seconds string) reaper.Table {
+	return reaper.Table{
+		Name: pgx.Identifier{"pgboss", "job"},
+		Columns: reaper.Columns{
+			JobID:        "id",
+			JobKind:      "name",
+			State:        "state",
+			Attempts:     "retry_count",
+			MaxAttempts:  "retry_limit",
+			ScheduledAt:  "start_after",
+			LeaseOwner:   reaper.None,
+			LeaseUntil:   from,
+			LeaseSeconds: seconds,
+			LastError:    reaper.None, // output is a jsonb
+		},
+		States:        reaper.States{Leased: "active", RetryWaiting: "retry", DeadLetter: "failed"},
+		CountsAtClaim: true,
+		OnReset: reaper.Set{
+			"started_on":   reaper.Keep,
+			"heartbeat_on": nil,
+			"completed_on": nil,
+			"output":       expired,
+		},
+		OnMove: reaper.Set{
+			"started_on":   reaper.Keep,
+			"heartbeat_on": nil,
+			"completed_on": reaper.Now,
+			"output":       expired,
+		},
+	}
+}
+
+// expired is the output of a job whose worker is gone, in pg-boss's form.
+const expired = `{"value": {"message": "lease expired"}}`
+
+// Letters are pg-boss's failed jobs, to list, redrive and purge.
+func Letters() deadletter.Store {
+	return deadletter.Store{
+		Queue:   Config().Queue.DeadLetterQueue(),
+		InPlace: true,
+		MovedAt: "completed_on",
+	}
+}
+
+// sqlCopyDeadJobs inserts into the dead-letter queues what pg-boss inserts when it
+// fails a job: a new job with the data of the dead one, and where it came from.
+//
+//	$1 names of queues  text[]
+//	$2 ids of jobs      text[]
+const sqlCopyDeadJobs = `-- pgboss.copy_dead_jobs
+insert into pgboss.job (
+  name, priority, data, retry_limit, retry_backoff, retry_delay, keep_until,
+  deletion_seconds, expire_seconds, heartbeat_seconds, singleton_key, group_id, group_tier,
+  source_name, source_id, source_created_on, source_retry_count, source_output,
+  source_root_id, trace_context
+)
+select
+  q.name, j.priority, j.data, q.retry_limit, q.retry_backoff, q.retry_delay,
+  now() + q.retention_seconds * interval '1 second',
+  q.deletion_seconds, q.expire_seconds, q.heartbeat_seconds, j.singleton_key, j.group_id, j.group_tier,
+  j.name, j.id, j.created_on, j.retry_count, j.output,
+  coalesce(j.source_root_id, j.id), j.trace_context
+from unnest($1::text[], $2::text[]::uuid[]) as dead(name, id)
+join pgboss.job as j on j.name = dead.name and j.id = dead.id
+join pgboss.queue as q on q.name = j.dead_letter`
+
+// copyDeadJobs is part of the apply's transaction.
+func copyDeadJobs(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
+	if result.DeadLetterCount == 0 {
+		return nil
+	}
+	var names, ids []string
+	for _, action := range result.Actions {
+		if action.Action == reaper.MovedToDeadLetter {
+			names, ids = append(names, action.JobKind), append(ids, action.JobID)
+		}
+	}
+	_, err := tx.Exec(ctx, sqlCopyDeadJobs, names, ids)
+	return err
+}

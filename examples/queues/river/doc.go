@@ -1,2 +1,0 @@
-// Package river maps.
-package river
