@@ -21,8 +21,8 @@ func TestAnotherWorkerFinishesALostJob(t *testing.T) {
 	t.Parallel()
 
 	for name, queue := range map[string]string{
-		"on its own":                 "",
-		"in a queue that is locked":  "mails",
+		"on its own":                "",
+		"in a queue that is locked": "mails",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,7 +14,7 @@ import (
 // own supervisor does the same once a minute, in a process that has it on.
 func Config() reaper.Config {
 	return reaper.Config{
-		Queue:      table("started_on", "expire_seconds"),
+		Queue:      table(),
 		DeadLetter: deadletter.InPlace{},
 		OnApply:    copyDeadJobs,
 	}
@@ -24,16 +24,16 @@ func Config() reaper.Config {
 // heartbeat for that long. Others it leaves alone.
 func HeartbeatConfig() reaper.Config {
 	cfg := Config()
-	cfg.Queue = table("heartbeat_on", "heartbeat_seconds")
+	cfg.Queue.Columns.LeaseUntil, cfg.Queue.Columns.LeaseSeconds = "heartbeat_on", "heartbeat_seconds"
+	cfg.Queue.OnReset = reaper.Set{"completed_on": nil, "output": expired}
+	cfg.Queue.OnMove = reaper.Set{"completed_on": reaper.Now, "output": expired}
 	return cfg
 }
 
-// table is the parent of all partitions. A lease begins in the column from, and is as
-// long as the column seconds says.
-//
-// A claim counts a retry where started_on is set, and a worker ends a job only where the
-// count is the one that it has claimed, so started_on stays.
-func table(from, seconds string) reaper.Table {
+// table is the parent of all partitions. A claim counts a retry where started_on is set,
+// and a worker ends a job only where the count is the one that it has claimed, so
+// started_on stays.
+func table() reaper.Table {
 	return reaper.Table{
 		Name: pgx.Identifier{"pgboss", "job"},
 		Columns: reaper.Columns{
@@ -44,8 +44,8 @@ func table(from, seconds string) reaper.Table {
 			MaxAttempts:  "retry_limit",
 			ScheduledAt:  "start_after",
 			LeaseOwner:   reaper.None,
-			LeaseUntil:   from,
-			LeaseSeconds: seconds,
+			LeaseUntil:   "started_on",
+			LeaseSeconds: "expire_seconds",
 			LastError:    reaper.None, // output is a jsonb
 		},
 		States:        reaper.States{Leased: "active", RetryWaiting: "retry", DeadLetter: "failed"},

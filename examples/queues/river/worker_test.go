@@ -120,6 +120,9 @@ func loseAJob(t *testing.T, pool *pgxpool.Pool, client *river.Client[pgx.Tx], ma
 	lost := start(t, pool, hang)
 	library.Eventually(t, pool, `select state = 'running' from river_job where id = $1`, inserted.Job.ID)
 	lost.Kill()
+	// It led the clients, of which the next is to give waiting jobs to workers. Its
+	// leadership lasts for 15 seconds more.
+	library.Exec(t, pool, `delete from river_leader`)
 	library.Exec(t, pool, `update river_job set attempted_at = now() - interval '11 minutes' where id = $1`, inserted.Job.ID)
 	return inserted.Job.ID
 }

@@ -97,7 +97,7 @@ func fetch(ctx context.Context, folder string) error {
 		return err
 	}
 	if _, err := exec.LookPath("npm"); err != nil {
-		return fmt.Errorf("these tests need npm, which installs Node.js and the libraries: apt-get install nodejs npm: %w", err)
+		return fmt.Errorf("these tests need npm, as from apt-get install nodejs npm: %w", err)
 	}
 	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 	npm.Dir = folder

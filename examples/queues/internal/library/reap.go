@@ -53,5 +53,6 @@ func RequireFit(t testing.TB, pool *pgxpool.Pool, cfg reaper.Config) {
 func Shape(t testing.TB, db DB, table, id string) map[string]bool {
 	t.Helper()
 	return One[map[string]bool](t, db,
-		`select jsonb_object_agg(key, value = 'null') from `+table+` as q, jsonb_each(to_jsonb(q)) where q.id::text = $1`, id)
+		`select jsonb_object_agg(e.name, e.value = 'null')
+		from `+table+` as q, jsonb_each(to_jsonb(q)) as e(name, value) where q.id::text = $1`, id)
 }
