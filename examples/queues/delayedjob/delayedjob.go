@@ -53,7 +53,8 @@ func table(longest time.Duration) reaper.Table {
 	}
 }
 
-// Letters are delayed_job's failed jobs, to list, redrive and purge.
+// Letters are the jobs that the reaper has moved, to list, redrive and purge. Those that
+// failed in a worker are not among them, as they are still locked.
 func Letters() deadletter.Store {
 	return deadletter.Store{
 		Queue:   table(0).DeadLetterQueue(),

@@ -28,7 +28,8 @@ func Config(longest time.Duration) reaper.Config {
 
 // table is the table behind the view graphile_worker.jobs, which cannot be updated. A
 // job has no state: it is leased while it is locked, and dead when its attempts are
-// used up. Nothing else marks a dead job, so a move writes only when that was.
+// used up. No column of graphile-worker's own tells a dead job from one that waits, so a
+// move schedules it for a time that never comes.
 func table(longest time.Duration) reaper.Table {
 	return reaper.Table{
 		Name: pgx.Identifier{"graphile_worker", "_private_jobs"},
@@ -45,11 +46,12 @@ func table(longest time.Duration) reaper.Table {
 		},
 		LeaseLength:   longest,
 		CountsAtClaim: true,
-		OnMove:        reaper.Set{"updated_at": reaper.Now},
+		OnMove:        reaper.Set{"run_at": "infinity", "updated_at": reaper.Now},
 	}
 }
 
-// Letters are the jobs whose attempts are used up, to list, redrive and purge.
+// Letters are the jobs that the reaper has moved, to list, redrive and purge. Those that
+// failed in a worker for the last time are not among them.
 func Letters() deadletter.Store {
 	return deadletter.Store{
 		Queue:   table(0).DeadLetterQueue(),

@@ -80,10 +80,13 @@ func TestALostJobWithoutTriesIsDead(t *testing.T) {
 	requireFinished(t, pool, id)
 }
 
-// A dead job has no state that says so: a redrive finds none, or one that runs.
+// A dead job has no state that says so: a redrive takes those that wait for letters too,
+// and a purge deletes them.
 func TestADeadJobIsRedriven(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
+	add(t, pool, 1, "")
+	library.Exec(t, pool, `update graphile_worker._private_jobs set run_at = now() + interval '1 day'`)
 	id := loseAJob(t, pool, 1, "")
 	require.Equal(t, 1, library.Reap(t, pool, graphileworker.Config(longest)).DeadLetterCount)
 

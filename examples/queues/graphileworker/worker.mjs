@@ -6,7 +6,8 @@
 //     worker.mjs hang            works on jobs until it is killed, and ends none
 //     worker.mjs finish          ends each of them well
 //     worker.mjs fail            ends each of them with an error
-//     worker.mjs reschedule ID   gives a dead job back, as its operators do
+//     worker.mjs reschedule ID   gives a dead job back, as its operators do: with a time, since
+//                                the reaper has scheduled it for one that never comes
 import { Logger, makeWorkerUtils, run } from 'graphile-worker'
 import pg from 'pg'
 
