@@ -1,6 +1,7 @@
 // pg-boss as the tests need it, on the database that the environment names:
 //
-//     worker.mjs migrate     makes its tables, and a queue with a dead-letter queue
+//     worker.mjs migrate     makes its tables, and a queue, in a partition of its own, with a
+//                            dead-letter queue
 //     worker.mjs add LIMIT   adds a job that may be tried again LIMIT times, and prints its id
 //     worker.mjs hang        works on jobs until it is killed, and ends none
 //     worker.mjs finish      ends each of them well
@@ -36,7 +37,7 @@ if (handlers[verb]) {
   switch (verb) {
     case 'migrate':
       await boss.createQueue('order-dead')
-      await boss.createQueue('order', { deadLetter: 'order-dead' })
+      await boss.createQueue('order', { deadLetter: 'order-dead', partition: true })
       break
     case 'add':
       console.log(await boss.send('order', { number: 7 }, { retryLimit: Number(args[0]), retryDelay: 0 }))
