@@ -53,8 +53,8 @@ type Exponential struct {
 // DelaySec returns the delay in seconds, from 0 to [MaxSec]. A negative base
 // counts as 0, attempts below 1 as 1.
 func (e Exponential) DelaySec(attempts int, baseSec int64) int64 {
-	delay := double(baseSec, min(max(attempts, 1)-1, maxExponent))
-	return delay - shave(delay, e.Jitter)
+	delay := saturatingShift(baseSec, min(max(attempts, 1)-1, maxExponent))
+	return delay - jitterOf(delay, e.Jitter)
 }
 
 // Validate reports a Jitter outside 0..1.
@@ -65,19 +65,16 @@ func (e Exponential) Validate() error {
 	return fmt.Errorf("backoff: jitter %v is not a fraction from 0 to 1", e.Jitter)
 }
 
-// Clamp holds a delay in 0..[MaxSec].
-func Clamp(sec int64) int64 { return min(max(sec, 0), MaxSec) }
-
-// double returns sec * 2^exponent, held in 0..MaxSec.
-func double(sec int64, exponent int) int64 {
+// saturatingShift returns sec * 2^exponent, held in 0..MaxSec.
+func saturatingShift(sec int64, exponent int) int64 {
 	if sec > MaxSec>>exponent {
 		return MaxSec
 	}
 	return max(sec, 0) << exponent
 }
 
-// shave returns a random whole number from 0 to delay*jitter.
-func shave(delay int64, jitter float64) int64 {
+// jitterOf returns a random whole number from 0 to delay*jitter.
+func jitterOf(delay int64, jitter float64) int64 {
 	if !(jitter > 0) { // also when it is not a number
 		return 0
 	}

@@ -16,10 +16,10 @@
 //
 // # Guarantees
 //
-// A delay is a whole number of seconds, never negative and never above [MaxSec],
-// whatever goes in. Arithmetic saturates instead of overflowing.
+// For any input, a delay is a whole number of seconds from 0 to [MaxSec].
+// Arithmetic saturates instead of overflowing.
 //
 // # Concurrency
 //
-// Everything here is a value without state and safe for concurrent use.
+// All types are values without state, and safe for concurrent use.
 package backoff

@@ -3,22 +3,25 @@ package deadletter
 import (
 	"time"
 
+	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// found is a letter that a call has found and locked.
-type found struct {
-	DeadLetterID, JobID, Place string
+// letterKey is a letter that a call has found and locked, with its job.
+type letterKey struct {
+	DeadLetterID, JobID string
+	Instant             string // its moved_at, as a cursor has it
 }
 
-// end is the place of the last of the letters, when there are as many as were
-// asked for and so may be more.
-func end(letters []found, limit int) place {
-	if len(letters) < limit {
-		return place{}
-	}
-	last := letters[len(letters)-1]
-	return place{last.Place, last.DeadLetterID}
+// queueFind queues a statement that finds and locks letters, and before it what tells
+// the locks of their table from theirs.
+func (t target) queueFind(b *pgx.Batch, found *[]letterKey, sql string, w *where) {
+	t.queueHoldLetters(b)
+	b.Queue(t.in(sql, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
+		return pgxscan.ScanAll(found, rows)
+	})
 }
 
 // deadJob is a job with dead letters.
@@ -38,17 +41,14 @@ type deadJob struct {
 	failure *Failure
 }
 
-// gone reports whether no queue row has the job's id.
-func (job *deadJob) gone() bool { return job.dead+job.alive == 0 }
+// isGone reports whether no queue row has the job's id.
+func (job *deadJob) isGone() bool { return job.dead+job.alive == 0 }
 
 // fail marks the job as rejected.
-func (job *deadJob) fail(cause error) {
-	f := failure(job.found[0], job.id, cause)
-	job.failure = &f
-}
+func (job *deadJob) fail(cause error) { job.failure = newFailure(job.found[0], job.id, cause) }
 
-// group makes jobs of letters, in the order of their oldest ones.
-func group(letters []found) []*deadJob {
+// groupByJob makes jobs of letters, in the order of their oldest ones.
+func groupByJob(letters []letterKey) []*deadJob {
 	var jobs []*deadJob
 	byID := map[string]*deadJob{}
 	for _, letter := range letters {
@@ -63,34 +63,45 @@ func group(letters []found) []*deadJob {
 	return jobs
 }
 
-func ids(jobs []*deadJob) []string {
-	list := make([]string, len(jobs))
-	for i, job := range jobs {
-		list[i] = job.id
-	}
-	return list
+// keysOf are the ids of jobs, as one parameter.
+func keysOf(jobs []*deadJob) string {
+	return pgtext.Array(len(jobs), func(i int) string { return jobs[i].id })
 }
 
-// queueLook queues a look at the queue rows of jobs, and locks the dead ones. A
-// row that comes to be dead in between is taken for locked by someone else.
-func (t tables) queueLook(b *pgx.Batch, jobs []*deadJob) {
-	keys := array(ids(jobs))
+// queueHoldLetters queues the lock of the letters' table. In place it is the queue's,
+// which is held with its rows.
+func (t target) queueHoldLetters(b *pgx.Batch) {
+	if !t.inPlace {
+		b.Queue(t.in(sqlHoldLetters))
+	}
+}
+
+// queueLockRows queues what locks the dead queue rows of jobs and counts the others. A
+// row that comes to be dead in between is taken for locked by someone else. held are
+// the states of the rows that will be written.
+func (t target) queueLockRows(b *pgx.Batch, jobs []*deadJob, held string) {
+	keys := keysOf(jobs)
 	var n int
 	var dead bool
-	b.Queue(t.in(sqlHoldQueue))
-	each(b, t.in(sqlDead), keys, func() { jobs[n-1].locked++ }, &n)
-	each(b, t.in(sqlRows), keys, func() {
+	if t.hasState {
+		held = t.in("{state} in (" + held + ") and ")
+	} else {
+		held = ""
+	}
+	b.Queue(t.in(sqlHoldQueue, "{held}", held))
+	queueEach(b, func() { jobs[n-1].locked++ }, []any{&n}, t.in(sqlDead), keys)
+	queueEach(b, func() {
 		if dead {
 			jobs[n-1].dead++
 		} else {
 			jobs[n-1].alive++
 		}
-	}, &n, &dead)
+	}, []any{&n, &dead}, t.in(sqlRows), keys)
 }
 
-// each queues a statement over keys, and calls do for each row that is scanned.
-func each(b *pgx.Batch, sql, keys string, do func(), scans ...any) {
-	b.Queue(sql, keys).Query(func(rows pgx.Rows) error {
+// queueEach queues a statement, and calls do for each row that is scanned.
+func queueEach(b *pgx.Batch, do func(), scans []any, sql string, args ...any) {
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, scans, func() error {
 			do()
 			return nil
@@ -99,21 +110,17 @@ func each(b *pgx.Batch, sql, keys string, do func(), scans ...any) {
 	})
 }
 
-// collect queues a write and collects the keys that it returns.
-func collect(b *pgx.Batch, keys map[string]bool, sql string, args ...any) {
-	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
-		var key *string
-		_, err := pgx.ForEachRow(rows, []any{&key}, func() error {
-			if key != nil {
-				keys[*key] = true
-			}
-			return nil
-		})
-		return err
-	})
+// queueCollect queues a write and collects the keys that it returns.
+func queueCollect(b *pgx.Batch, keys map[string]bool, sql string, args ...any) {
+	var key *string
+	queueEach(b, func() {
+		if key != nil {
+			keys[*key] = true
+		}
+	}, []any{&key}, sql, args...)
 }
 
-func all(set map[string]bool, keys []string) bool {
+func containsAll(set map[string]bool, keys []string) bool {
 	for _, key := range keys {
 		if !set[key] {
 			return false

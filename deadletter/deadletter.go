@@ -3,11 +3,8 @@ package deadletter
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // Mover stores jobs whose attempts are used up. Move is called inside the apply's
@@ -69,22 +66,4 @@ func (b Batch) IDs() []string {
 		ids[i] = job.ID
 	}
 	return ids
-}
-
-// array is IDs as one parameter.
-func (b Batch) array() string {
-	return pgtext.Array(len(b.Jobs), func(i int) string { return b.Jobs[i].ID })
-}
-
-// attempts are the jobs' attempts as one parameter.
-func (b Batch) attempts() string {
-	return pgtext.Integers(len(b.Jobs), func(i int) int64 { return int64(b.Jobs[i].Attempts) })
-}
-
-// in puts the queue's names, and SQL for one more placeholder, into a mover's
-// statement. What it puts in is not searched again.
-func (b Batch) in(sql, placeholder, with string) (string, error) {
-	n := b.Queue.orReference().names()
-	n.Add(placeholder, with)
-	return strings.NewReplacer(n.Pairs...).Replace(sql), faults(n)
 }

@@ -1,8 +1,8 @@
 // Package deadletter stores the jobs whose attempts are used up, and sends them back.
 //
-// The reaper locks such jobs, bumps their attempts and hands the whole batch to
-// a [Mover], inside its own transaction. The mover stores them and returns one
-// [Receipt] a job; the reaper then closes the queue rows. [Table] copies the
+// The reaper locks such jobs, adds one to their attempts and gives the whole batch
+// to a [Mover], inside its own transaction. The mover stores the jobs and returns
+// one [Receipt] for each. The reaper then closes the queue rows. [Table] copies the
 // rows into a dead-letter table, [Function] calls a function of the database,
 // [MoverFunc] adapts a function of yours:
 //
@@ -10,9 +10,9 @@
 //		DeadLetter: deadletter.Table{Name: pgx.Identifier{"ops", "dead_jobs"}},
 //	})
 //
-// Those who look after the letters list them with [List], send their jobs back to
-// the queue with [Redrive] and remove them with [Purge]. What these work on is a
-// [Store]; its zero value is the reference schema's:
+// Operators list dead letters with [List], send their jobs back to the queue with
+// [Redrive] and remove old letters with [Purge]. All three work on a [Store], whose
+// zero value is the reference schema's:
 //
 //	page, err := deadletter.List(ctx, pool, deadletter.Store{}, deadletter.Filter{Kinds: kinds}, 100)
 //	result, err := deadletter.Redrive(ctx, pool, deadletter.Store{}, "alice", deadletter.Filter{Kinds: kinds}, 100)
@@ -21,28 +21,28 @@
 // # Guarantees
 //
 // A job that a mover refuses stays in the queue as it was, its attempts
-// included, and so does every job when the transaction fails.
+// included. If the transaction fails, so does every job.
 //
-// [Table] copies rows inside the server: large numbers and columns the library
-// knows nothing of arrive as they were.
+// [Table] copies rows inside the server. Large numbers, and columns that the library
+// does not know, are stored as they were.
 //
 // A queue row and its letters never disagree, whoever reaps, redrives and purges
-// at the same time: a job comes back in the transaction that marks its letters,
-// and only then; it comes back once; and its queue row goes with its last
-// unredriven letter. If you requeue a job manually, set redriven_at on its letters:
-// else [Redrive] may requeue it again once its queue row is gone.
+// at the same time. A job comes back only in the transaction that marks its letters,
+// and only once. Its queue row is removed together with its last unredriven letter.
+// If you requeue a job manually, set redriven_at on its letters. Otherwise [Redrive]
+// may requeue it again after its queue row is deleted.
 //
-// A queue row that is gone comes back as its letter has it; what JSON cannot hold is
-// listed at [Redrive].
+// A queue row that is gone is rebuilt from its letter. The comment of [Redrive] lists
+// what JSON cannot hold.
 //
-// Nothing that someone else has locked holds up the others for longer than
-// Store.LockTimeout.
+// Locks of other transactions are waited for as long as Store.LockTimeout. What is
+// locked for longer does not stop the rest.
 //
-// Payloads are read by [ListWithJobs] alone. No error and no failure holds one, not
-// even where a trigger of yours raises it.
+// Only [ListWithJobs] reads payloads. No error and no failure contains one, even if a
+// trigger of yours raises it.
 //
 // # Concurrency
 //
-// Everything here is a value without state, or a function, and safe for concurrent
+// All types are values without state. They and the functions are safe for concurrent
 // use.
 package deadletter

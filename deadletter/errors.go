@@ -18,8 +18,7 @@ var (
 	// ErrLimit is wrapped by the error for a limit below 1.
 	ErrLimit = errors.New("deadletter: limit is below 1")
 
-	// ErrNegative is wrapped by the error for each age or setting that is
-	// negative.
+	// ErrNegative is wrapped by the error for each age or setting that is negative.
 	ErrNegative = errors.New("deadletter: negative setting")
 
 	// ErrActor is wrapped by the error for an actor that is empty or only white
@@ -27,10 +26,10 @@ var (
 	ErrActor = errors.New("deadletter: invalid actor")
 
 	// ErrFilter is wrapped by the error for a filter that no letter can meet: an
-	// unknown status, a place that is no page's Next, a text with a NUL.
+	// unknown status, an After that is no Next, a text with a NUL.
 	ErrFilter = errors.New("deadletter: invalid filter")
 
-	// ErrID is wrapped by the error for an id, or a place, that is not of the
+	// ErrID is wrapped by the error for an id, or one in After, that is not of the
 	// key's type. The error wraps PostgreSQL's, too, which says which one.
 	ErrID = errors.New("deadletter: id is not of the key's type")
 
@@ -44,8 +43,7 @@ var (
 
 	// ErrOutcomeUnknown is wrapped by the error of a redrive or a purge whose
 	// connection broke, or whose context ended, during COMMIT: the transaction
-	// happened whole or not at all, and nobody can know which. Calling again is
-	// safe either way.
+	// happened whole or not at all. Calling again is safe either way.
 	ErrOutcomeUnknown = errors.New("deadletter: connection broke during commit, outcome unknown")
 )
 
@@ -82,20 +80,22 @@ func checkActor(actor string) error {
 // isText reports whether PostgreSQL can store a text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// explain says what failed, and marks the errors that have a sentinel of the
-// library's.
-func explain(what string, err error) error {
+// wrap says what failed, and marks the errors that have a sentinel. No error stays none.
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if pgtx.Code(err) == pgtx.CodeReadOnly {
 		return fmt.Errorf("%w: %s: %w", ErrReadOnly, what, err)
 	}
 	return fmt.Errorf("deadletter: %s: %w", what, err)
 }
 
-// explain is explain for the statement that f's conditions are in, where the
-// server may find that it cannot make a key, or a time, of a text.
-func (f Filter) explain(what string, err error) error {
+// wrap is for the statement that f's conditions are in, where the server may find
+// that it cannot make a key, or a time, of a text.
+func (f Filter) wrap(what string, err error) error {
 	if f.IDs == nil && f.JobIDs == nil && f.After == "" {
-		return explain(what, err)
+		return wrap(what, err)
 	}
 	switch code := pgtx.Code(err); {
 	case code == "22007", code == "22008", code == "22009": // of times
@@ -103,5 +103,5 @@ func (f Filter) explain(what string, err error) error {
 	case pgtx.Class(code) == "22", code == pgtx.CodeCheckViolation: // of texts, and a domain's check
 		return fmt.Errorf("%w: %s: %w", ErrID, what, err)
 	}
-	return explain(what, err)
+	return wrap(what, err)
 }

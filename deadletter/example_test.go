@@ -118,7 +118,7 @@ func ExampleListWithJobs() {
 }
 
 // All jobs of a kind that died within the last day, a hundred at a time, after
-// what killed them was mended.
+// what killed them was fixed.
 func ExampleRedrive() {
 	withLetters(func(ctx context.Context, pool *pgxpool.Pool) {
 		filter := deadletter.Filter{Kinds: []string{"resize_image"}, YoungerThan: 24 * time.Hour}

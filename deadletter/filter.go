@@ -29,8 +29,7 @@ type Filter struct {
 	// Kinds are the jobs' kinds, spelled just so.
 	Kinds []string
 
-	// ErrorContains is a part of the final error, upper and lower case told
-	// apart.
+	// ErrorContains is a part of the final error, upper and lower case told apart.
 	ErrorContains string
 
 	// OlderThan and YoungerThan are ages: how long ago a letter was moved, by the
@@ -41,9 +40,8 @@ type Filter struct {
 	// unredriven letters alone.
 	Status string
 
-	// After is the Next of a page or a redrive: only letters behind it. Letters
-	// are in the order of moved_at, then of dead_letter_id. Empty: from the
-	// oldest on.
+	// After is the Next of a page or a redrive: only letters behind it, in the order
+	// of moved_at, then of dead_letter_id. Empty: from the oldest on.
 	After string
 }
 
@@ -60,8 +58,7 @@ func (f Filter) validate() error {
 	if !isText(strings.Join(f.IDs, "") + strings.Join(f.JobIDs, "")) {
 		faults = append(faults, fmt.Errorf("%w: it is not text", ErrID))
 	}
-	_, err := parsePlace(f.After)
-	return errors.Join(append(faults, err)...)
+	return errors.Join(append(faults, cursor(f.After).validate())...)
 }
 
 // where collects the conditions of a statement behind those that it has itself,
@@ -115,9 +112,7 @@ func (f Filter) identity(w *where) {
 	if f.JobIDs != nil {
 		w.and("d.job_id = any(?)", array(f.JobIDs))
 	}
-	if after, err := parsePlace(f.After); err == nil {
-		after.conditions(w)
-	}
+	cursor(f.After).conditions(w)
 }
 
 // array is the text form of an array, for a parameter of any array type.
@@ -125,42 +120,43 @@ func array(list []string) string {
 	return pgtext.Array(len(list), func(i int) string { return list[i] })
 }
 
-// place is a letter's in the order of letters. The zero place is before all.
-type place struct {
-	movedAt string // as the server writes it into JSON, whatever the session's settings
-	id      string
-}
+// cursor is a letter's place in the order of letters, as Filter.After takes it: its
+// moved_at as the server writes it into JSON, whatever the session's settings, and its
+// id. The empty cursor is before all.
+type cursor string
 
-// conditions leaves the letters behind the place.
-func (p place) conditions(w *where) {
-	if p != (place{}) {
-		w.and("(d.moved_at, d.dead_letter_id) > (?::timestamptz, ?)", p.movedAt, p.id)
-	}
-}
-
-// args are the place's as two parameters, NULL for the zero place.
-func (p place) args() []any {
-	if p == (place{}) {
-		return []any{nil, nil}
-	}
-	return []any{p.movedAt, p.id}
-}
-
-// String is the form that Filter.After takes.
-func (p place) String() string {
-	if p == (place{}) {
+// nextCursor is that of the last letter, when there are as many as were asked for and
+// so may be more.
+func nextCursor(letters []letterKey, limit int) cursor {
+	if len(letters) < limit {
 		return ""
 	}
-	return p.movedAt + "/" + p.id
+	last := letters[len(letters)-1]
+	return cursorAt(last.Instant, last.DeadLetterID)
 }
 
-func parsePlace(s string) (place, error) {
-	if s == "" {
-		return place{}, nil
+// cursorAt is the cursor of a letter.
+func cursorAt(instant, id string) cursor { return cursor(instant + "/" + id) }
+
+func (c cursor) validate() error {
+	if c != "" && (!strings.Contains(string(c), "/") || !isText(string(c))) {
+		return fmt.Errorf("%w: After %q", ErrFilter, c)
 	}
-	at, id, found := strings.Cut(s, "/")
-	if !found || !isText(s) {
-		return place{}, fmt.Errorf("%w: After %q", ErrFilter, s)
+	return nil
+}
+
+// conditions leaves the letters behind the cursor.
+func (c cursor) conditions(w *where) {
+	if c != "" {
+		w.and("(d.moved_at, d.dead_letter_id) > (?::timestamptz, ?)", c.args()...)
 	}
-	return place{at, id}, nil
+}
+
+// args are the cursor as two parameters, NULL for the empty one.
+func (c cursor) args() []any {
+	if c == "" {
+		return []any{nil, nil}
+	}
+	at, id, _ := strings.Cut(string(c), "/")
+	return []any{at, id}
 }

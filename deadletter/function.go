@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/letter"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 var _ Mover = Function{}
@@ -27,67 +29,43 @@ type Function struct {
 	Name pgx.Identifier
 }
 
-// sqlCall calls the function for each job, in the order of the array, in one
-// statement. It is a subquery so that a function which returns a set answers
-// each job with one document, or none, or an error. The empty subquery lends the
-// array the type of the queue's key.
-//
-//	$1 job ids      array of the key's type
-//	$2 actor        text
-//	$3 final error  text
-const sqlCall = `-- deadletter.call
-select (select {function}(u.job_id, $2, $3)) as document
-from unnest(array_cat(array(select q.{job_id} from {queue} q where false), $1))
-  with ordinality as u(job_id, n)
-order by u.n`
-
 // Move calls the function for the whole batch with one statement.
 func (f Function) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
-	receipts, err := send(ctx, tx, f, batch)
+	receipts, err := f.call(ctx, tx, batch)
 	if err != nil {
 		return nil, fmt.Errorf("deadletter: call the function: %w", err)
 	}
 	return receipts, nil
 }
 
-// Queue queues the statement of Move.
-func (f Function) Queue(b *pgx.Batch, batch Batch) func() ([]Receipt, error) {
-	name, faulty := f.quoted()
-	sql, err := batch.in(sqlCall, "function", name)
-	if err := errors.Join(faulty, err); err != nil {
-		return func() ([]Receipt, error) { return nil, err }
+func (f Function) call(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
+	queue := batch.Queue.orReference()
+	if err := errors.Join(f.Validate(), faults(queue.letterNames())); err != nil {
+		return nil, err
 	}
-	var documents [][]byte
-	b.Queue(sql, batch.IDs(), batch.Actor, batch.FinalError).Query(func(found pgx.Rows) error {
-		return pgxscan.ScanAll(&documents, found)
-	})
-	return func() ([]Receipt, error) { return answers(batch, documents) }
-}
-
-// answers makes receipts of what the function returned for each job.
-func answers(batch Batch, documents [][]byte) (receipts []Receipt, err error) {
-	receipts = make([]Receipt, len(documents))
-	for i, document := range documents {
-		if receipts[i], err = receipt(batch.Jobs[i].ID, document); err != nil {
-			return nil, err
-		}
+	call := letter.Call{
+		Function: f.name(), Table: queue.Table, JobID: queue.JobID,
+		IDs: batch.IDs(), Actor: batch.Actor, FinalError: batch.FinalError,
 	}
-	return receipts, nil
-}
-
-func receipt(jobID string, document []byte) (Receipt, error) {
-	if document == nil || string(document) == "null" {
-		return Refuse(jobID, "the function returned NULL"), nil
+	b := &pgx.Batch{}
+	documents := call.Queue(b)
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return nil, err
 	}
-	return NewReceipt(jobID, document)
+	return letter.Receipts(call.IDs, *documents, NewReceipt, Refuse)
 }
 
 // Validate reports a name that no function can have.
 func (f Function) Validate() error {
-	_, err := f.quoted()
-	return err
+	if _, err := pgtext.Name(f.name()); err != nil {
+		return fmt.Errorf("deadletter: function: %w", err)
+	}
+	return nil
 }
 
-func (f Function) quoted() (string, error) {
-	return quoted("function", f.Name, "fn_job_move_to_dead_letter")
+func (f Function) name() pgx.Identifier {
+	if len(f.Name) == 0 {
+		return pgx.Identifier{letter.DefaultFunction}
+	}
+	return f.Name
 }

@@ -1,6 +1,7 @@
 package deadletter_test
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/oracle"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+	"github.com/lease-governance/leasereaper/reaper"
 )
 
 // asked is what a function in these tests says it was called with.
@@ -30,9 +33,9 @@ func decode[T any](t *testing.T, receipt deadletter.Receipt) (document T) {
 func TestFunctionCallsTheReferencesMover(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, oracle.Functions)
+	reapertest.Exec(t, pool, oracle.Functions)
 	ids := enqueue(t, pool, "invoice", "mail")
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 
 	receipts, err := deadletter.Function{}.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 	require.NoError(t, err)
@@ -41,7 +44,7 @@ func TestFunctionCallsTheReferencesMover(t *testing.T) {
 		require.Equal(t, ids[i], receipt.JobID)
 		require.False(t, receipt.Refused)
 		require.Equal(t, map[string]any{
-			"dead_letter_id": value(t, tx, `select dead_letter_id::text from job_dead_letter where job_id = $1`, ids[i]),
+			"dead_letter_id": reapertest.One[string](t, tx, `select dead_letter_id::text from job_dead_letter where job_id = $1`, ids[i]),
 			"job_id":         ids[i],
 			"state":          "dead_letter",
 			"refused":        false,
@@ -49,7 +52,7 @@ func TestFunctionCallsTheReferencesMover(t *testing.T) {
 			"final_error":    finalError,
 		}, decode[map[string]any](t, receipt))
 	}
-	require.Equal(t, "2", value(t, tx, `
+	require.Equal(t, "2", reapertest.One[string](t, tx, `
 select count(*)::text
 from job_dead_letter d join job_queue q using (job_id)
 where d.moved_by = $1 and d.final_error = $2 and (d.job ->> 'attempts')::int = 5
@@ -60,15 +63,16 @@ and q.state = 'dead_letter' and q.last_error = d.final_error`, actor, finalError
 func TestFunctionAndTableStoreTheSame(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, oracle.Functions, `alter table job_queue add column exact numeric(40,10) default 9007199254740993.1`)
+	reapertest.Exec(t, pool, oracle.Functions)
+	reapertest.Exec(t, pool, `alter table job_queue add column exact numeric(40,10) default 9007199254740993.1`)
 	ids := enqueue(t, pool, "invoice")
 
 	var stored, documents []string
 	for _, mover := range []deadletter.Mover{deadletter.Table{}, deadletter.Function{}} {
-		tx := begin(t, pool)
+		tx := reapertest.Begin(t, pool)
 		receipts, err := mover.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 		require.NoError(t, err)
-		stored = append(stored, value(t, tx,
+		stored = append(stored, reapertest.One[string](t, tx,
 			`select (to_jsonb(d) - 'dead_letter_id' - 'moved_at')::text from job_dead_letter d`))
 		document := decode[map[string]json.RawMessage](t, receipts[0])
 		delete(document, "dead_letter_id")
@@ -92,10 +96,10 @@ $$`
 func TestFunctionIsCalledOnceAJobInTheBatchsOrder(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, logCalls)
+	reapertest.Exec(t, pool, logCalls)
 	ids := enqueue(t, pool, many(300)...)
 	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 
 	mover := deadletter.Function{Name: pgx.Identifier{"fn_log"}}
 	receipts, err := mover.Move(t.Context(), tx, claim(t, tx, reference(), ids))
@@ -105,8 +109,8 @@ func TestFunctionIsCalledOnceAJobInTheBatchsOrder(t *testing.T) {
 		require.Equal(t, ids[i], receipt.JobID)
 		require.Equal(t, i+1, decode[struct{ N int }](t, receipt).N)
 	}
-	require.Equal(t, strings.Join(ids, ","), value(t, tx, `select string_agg(job::text, ',' order by n) from calls`))
-	require.Equal(t, "300", value(t, tx,
+	require.Equal(t, strings.Join(ids, ","), reapertest.One[string](t, tx, `select string_agg(job::text, ',' order by n) from calls`))
+	require.Equal(t, "300", reapertest.One[string](t, tx,
 		`select count(*)::text from calls where actor = $1 and error = $2`, actor, finalError))
 }
 
@@ -123,10 +127,10 @@ $$`
 func TestFunctionMayRefuseSomeJobs(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool, refuseMail)
+	reapertest.Exec(t, pool, refuseMail)
 	kinds := []string{"invoice", "mail", "report", "mail"}
 	ids := enqueue(t, pool, kinds...)
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 
 	mover := deadletter.Function{Name: pgx.Identifier{"fn_refuse_mail"}}
 	receipts, err := mover.Move(t.Context(), tx, claim(t, tx, reference(), ids))
@@ -138,6 +142,36 @@ func TestFunctionMayRefuseSomeJobs(t *testing.T) {
 		require.Equal(t, kinds[i] == "mail", receipt.Refused)
 		require.Equal(t, kinds[i] == "mail", receipt.Reason == "mail never dies")
 	}
+}
+
+// calling is a mover of the caller's, which logs what it is given.
+type calling struct {
+	deadletter.Function
+	moved *[]string
+}
+
+func (c calling) Move(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
+	*c.moved = append(*c.moved, batch.IDs()...)
+	return c.Function.Move(ctx, tx, batch)
+}
+
+// Whoever embeds a mover to add to what it does must not be gone around.
+func TestATypeAroundAFunctionIsCalled(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	reapertest.Exec(t, pool, oracle.Functions)
+	ids := enqueue(t, pool, "invoice")
+	var moved []string
+	r, err := reaper.New(pool, reaper.Config{
+		Gates: reapertest.OpenGate, DeadLetter: calling{moved: &moved},
+	})
+	require.NoError(t, err)
+
+	result, err := r.Apply(t.Context(), actor, 10)
+
+	require.NoError(t, err)
+	require.Equal(t, 1, result.DeadLetterCount)
+	require.Equal(t, ids, moved)
 }
 
 // A function that is not there, or is not the one that was meant, is the server's
@@ -163,9 +197,9 @@ func TestFunctionThatCannotBeCalledIsTheServersError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
-			execute(t, pool, test.setUp)
+			reapertest.Exec(t, pool, test.setUp)
 			ids := enqueue(t, pool, "invoice")
-			tx := begin(t, pool)
+			tx := reapertest.Begin(t, pool)
 
 			receipts, err := deadletter.Function{Name: test.name}.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 			var pgErr *pgconn.PgError

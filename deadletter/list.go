@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/georgysavva/scany/v2/pgxscan"
@@ -45,33 +44,30 @@ type listed struct {
 	Letter
 
 	Document *string // the job, when it was asked for
-	Place    string
+	Instant  string
 }
 
 // letter is the letter with its job, if that was asked for. A column of the type
 // text may hold what is no JSON; it is then shown as a string, so that one letter
 // does not spoil the page.
-func (l listed) letter() (Letter, error) {
+func (l listed) letter() Letter {
 	letter := l.inUTC()
-	if l.Document == nil {
-		return letter, nil
+	if l.Document != nil {
+		letter.Job = json.RawMessage(*l.Document)
+		if !json.Valid(letter.Job) {
+			letter.Job, _ = json.Marshal(*l.Document) // a text cannot fail
+		}
 	}
-	letter.Job = json.RawMessage(*l.Document)
-	if json.Valid(letter.Job) {
-		return letter, nil
-	}
-	var err error
-	letter.Job, err = json.Marshal(*l.Document)
-	return letter, err
+	return letter
 }
 
 // List reads the letters that a filter lets through, oldest first, at most limit.
 // What the jobs held is not read; see [ListWithJobs].
 //
 // It is one read-only transaction, which locks no row and runs on a hot standby.
-// The role needs SELECT on the columns that [Letter] shows. A limit below 1 is
-// [ErrLimit], a filter that cannot be [ErrFilter] or [ErrNegative], a negative
-// LockTimeout [ErrNegative], an id that is not of the key's type [ErrID].
+// The role needs SELECT on the columns that [Letter] shows. Returns [ErrLimit],
+// [ErrFilter] or [ErrNegative] for an invalid argument, and [ErrID] for an id that is
+// not of the key's type.
 func List(ctx context.Context, db DB, store Store, filter Filter, limit int) (*Page, error) {
 	return list(ctx, db, store, filter, limit, "null::text")
 }
@@ -84,50 +80,45 @@ func ListWithJobs(ctx context.Context, db DB, store Store, filter Filter, limit 
 }
 
 func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job string) (*Page, error) {
-	letters, err := store.Table.quoted()
-	timeout, negative := store.lockTimeout()
-	if err := errors.Join(checkDB(db), err, negative, filter.validate(), checkLimit(limit)); err != nil {
+	t, err := store.target(db)
+	aged := t.checkAged(filter.OlderThan, filter.YoungerThan)
+	if err := errors.Join(err, aged, filter.validate(), checkLimit(limit)); err != nil {
 		return nil, err
 	}
 	w := &where{args: []any{int64(limit)}}
 	filter.conditions(w)
-	sql := strings.NewReplacer("{dead_letter}", letters,
-		"{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String()).Replace(sqlList)
+	sql := t.in(sqlList, "{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String())
 
 	options := pgtx.ReadCommitted
 	options.AccessMode = pgx.ReadOnly
 	tx, err := pgtx.Start(ctx, db, options)
 	if err != nil {
-		return nil, explain("begin", err)
+		return nil, wrap("begin", err)
 	}
 	defer tx.Close(ctx)
-	tx.Setting(timeout.queue)
+	tx.Setting(t.lockTimeout.queue)
 	page := &Page{Limit: limit}
 	if err := page.read(ctx, tx, sql, w.args); err != nil {
-		return nil, filter.explain("list", err)
+		return nil, filter.wrap("list", err)
 	}
 	return page, nil
 }
 
-// read reads the page.
 func (p *Page) read(ctx context.Context, tx *pgtx.Tx, sql string, args []any) error {
 	var rows []listed
 	batch := tx.Batch()
 	queueNow(batch, &p.EvaluatedAt)
-	batch.Queue(sql, args...).Query(func(found pgx.Rows) error { return pgxscan.ScanAll(&rows, found) })
+	batch.Queue(sql, args...).Query(func(r pgx.Rows) error { return pgxscan.ScanAll(&rows, r) })
 	if err := tx.Send(ctx, batch); err != nil {
 		return err
 	}
 	p.Letters = make([]Letter, len(rows))
 	for i, row := range rows {
-		var err error
-		if p.Letters[i], err = row.letter(); err != nil {
-			return err
-		}
+		p.Letters[i] = row.letter()
 	}
 	if len(rows) == p.Limit {
 		last := rows[len(rows)-1]
-		p.Next = place{last.Place, last.DeadLetterID}.String()
+		p.Next = string(cursorAt(last.Instant, last.DeadLetterID))
 	}
 	return nil
 }
@@ -171,3 +162,33 @@ func orEmpty[T any](list []T) []T {
 	}
 	return list
 }
+
+// sqlList reads a page of letters, oldest first. It locks nothing. A moved_at or
+// redriven_at that RFC 3339 has no form for is shown as the nearest that it has.
+//
+//	$1 limit   bigint
+//	$2 filter
+const sqlList = `-- deadletter.list
+select
+  d.dead_letter_id::text as dead_letter_id,
+  d.job_id::text as job_id,
+  coalesce(d.job_kind::text, '') as job_kind,
+  coalesce(d.attempts, 0)::bigint as attempts,
+  coalesce(d.max_attempts, 0)::bigint as max_attempts,
+  coalesce(d.final_error::text, '') as final_error,
+  coalesce(d.moved_by::text, '') as moved_by,
+  least(greatest(d.moved_at, {first}), {last}) as moved_at,
+  case when d.redriven_at is not null then least(greatest(d.redriven_at, {first}), {last}) end as redriven_at,
+  d.redriven_by::text as redriven_by,
+  {job} as document,
+  to_jsonb(d.moved_at) #>> '{}' as instant
+from {dead_letter} d
+where true{and}
+order by d.moved_at, d.dead_letter_id
+limit $1::bigint`
+
+// The first and the last instant that RFC 3339 has a form for.
+const (
+	firstInstant = "timestamptz '0001-01-01 00:00:00Z'"
+	lastInstant  = "timestamptz '9999-12-31 23:59:59.999999Z'"
+)

@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/georgysavva/scany/v2/pgxscan"
 	"github.com/jackc/pgx/v5"
-
-	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // PurgeConfig says how to purge. Its zero value removes redriven letters alone.
 type PurgeConfig struct {
-	// Batch is how many letters one transaction removes. Too few, and a purge
-	// takes long; too many, and its locks are held and its work lost with an
-	// error for as long. Default 0: 1000.
+	// Batch is how many letters one transaction removes. Too few, and a purge takes
+	// long; too many, and it holds its locks long. Default 0: 1000.
 	Batch int
 
 	// Unredriven also removes letters that were never redriven, and with a job's
@@ -24,10 +21,9 @@ type PurgeConfig struct {
 	// Nothing can bring such a job back. Default false.
 	Unredriven bool
 
-	// Filter says which of the letters that are old enough are removed: those of
-	// some kinds or ids, say. It only ever leaves letters out. With
-	// StatusUnredriven, which takes Unredriven, the redriven ones stay. The zero
-	// value lets all through.
+	// Filter says which of the letters that are old enough are removed. With
+	// StatusUnredriven, which takes Unredriven, the redriven ones stay. Its zero value
+	// lets all through.
 	Filter Filter
 }
 
@@ -48,43 +44,38 @@ const maxPurgeFailures = 100
 // Purge removes letters that were moved, and if they were redriven that too,
 // longer ago than olderThan, by the database's clock. It removes them batch by
 // batch, each in a transaction of its own, oldest first: the redriven ones, and
-// then those that were not, if the configuration asks for that. A queue row that
-// is in the state of dead letters goes with the last unredriven letter of its job,
-// so that the two never disagree; any other queue row is left alone.
+// then the others, if cfg asks for that. A queue row in the state of dead letters
+// goes with the last unredriven letter of its job, so that the two never disagree;
+// any other queue row is left alone.
 //
 // It goes through the letters once. What someone else has locked is left to the
-// next call, and so is a letter that PostgreSQL does not let go, because a row of
-// yours refers to it, say, or because a check of that waits for longer than
-// Store.LockTimeout; those are in Failures.
+// next call. So is a letter that PostgreSQL does not let go, because a row of yours
+// refers to it, say, or because that check waits longer than Store.LockTimeout;
+// those are in Failures.
 //
-// The role needs SELECT on the letters' dead_letter_id, job_id, moved_at and
-// redriven_at, DELETE on the letters, and UPDATE on their redriven_at, which is
-// what locking takes, and SELECT on what the filter asks for. With Unredriven it
-// also needs SELECT on the queue's key and state, UPDATE on its state, and
-// DELETE on the queue.
+// The role needs SELECT on the letters' dead_letter_id, job_id, moved_at,
+// redriven_at and what the filter asks for, DELETE on the letters, and UPDATE on
+// their redriven_at, to lock them. With Unredriven it also needs SELECT on the
+// queue's key and state, UPDATE on its state, and DELETE on the queue.
 //
-// On an error the result holds what was committed before it, unlike elsewhere. A
-// negative age, batch or LockTimeout is [ErrNegative], a filter that cannot be
-// [ErrFilter] or [ErrNegative], an id that is not of the key's type [ErrID], a
-// queue without a needed name [ErrQueue], a standby [ErrReadOnly]; what else
-// PostgreSQL says is a [pgconn.PgError]. [ErrOutcomeUnknown] is about the last
-// batch alone. When ctx ends, the batch under way is rolled back. With a pgx.Tx
-// as DB each batch is a savepoint in it.
+// On an error the result holds what was committed before it, unlike elsewhere.
+// Returns [ErrNegative], [ErrFilter] or [ErrQueue] for an invalid argument, [ErrID]
+// for an id that is not of the key's type, [ErrReadOnly] on a standby, else a
+// [pgconn.PgError]. [ErrOutcomeUnknown] is about the last batch alone. When ctx
+// ends, the batch under way is rolled back. With a pgx.Tx as DB each batch is a
+// savepoint in it.
 func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg PurgeConfig) (*PurgeResult, error) {
 	result := &PurgeResult{}
-	t, err := store.tables()
-	faults := []error{checkDB(db), err, checkAge("olderThan", olderThan), cfg.validate()}
-	if err := errors.Join(faults...); err != nil {
+	t, err := store.target(db)
+	if err := errors.Join(err, checkAge("olderThan", olderThan), cfg.validate(),
+		t.checkAged(olderThan, cfg.Filter.OlderThan, cfg.Filter.YoungerThan)); err != nil {
 		return result, err
 	}
 	if cfg.Batch == 0 {
 		cfg.Batch = 1000
 	}
-	p := &purge{
-		tables: t, db: db, nested: pgtx.IsNested(db), age: olderThan,
-		filter: cfg.Filter, limit: cfg.Batch, result: result,
-	}
-	if cfg.Filter.Status != StatusUnredriven {
+	p := &purge{target: t, age: olderThan, filter: cfg.Filter, limit: cfg.Batch, result: result}
+	if cfg.Filter.Status != StatusUnredriven && !t.inPlace {
 		err = p.drain(ctx, false)
 	}
 	if err == nil && cfg.Unredriven && cfg.Filter.Status != StatusRedriven {
@@ -95,9 +86,7 @@ func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg
 
 // purge is one call.
 type purge struct {
-	tables
-	db     DB
-	nested bool
+	target
 	age    time.Duration
 	filter Filter
 	limit  int
@@ -106,19 +95,24 @@ type purge struct {
 
 // drain removes batch after batch of redriven letters, or of the others.
 func (p *purge) drain(ctx context.Context, unredriven bool) error {
-	for behind, more := (place{}), true; more; more = behind != (place{}) {
+	var after cursor
+	for {
 		var batch purgeBatch
-		err := p.transact(ctx, p.db, func(tx pgx.Tx) error {
+		err := p.transact(ctx, func(tx pgx.Tx) error {
 			batch = purgeBatch{purge: p, tx: tx, unredriven: unredriven}
-			return batch.run(ctx, behind)
+			if err := batch.find(ctx, after); err != nil {
+				return p.filter.wrap("purge", err)
+			}
+			return wrap("purge", batch.remove(ctx))
 		})
 		if err != nil {
 			return err
 		}
 		batch.report()
-		behind = end(batch.found, p.limit)
+		if after = nextCursor(batch.found, p.limit); after == "" {
+			return nil
+		}
 	}
-	return nil
 }
 
 // purgeBatch is one transaction of a purge.
@@ -127,36 +121,23 @@ type purgeBatch struct {
 	tx         pgx.Tx
 	unredriven bool
 
-	found []found
+	found []letterKey
 	jobs  []*deadJob
 }
 
-func (b *purgeBatch) run(ctx context.Context, behind place) error {
-	if err := b.find(ctx, behind); err != nil {
-		return b.filter.explain("purge", err)
-	}
-	if err := b.remove(ctx); err != nil {
-		return explain("purge", err)
-	}
-	return nil
-}
-
-func (b *purgeBatch) find(ctx context.Context, behind place) error {
+func (b *purgeBatch) find(ctx context.Context, after cursor) error {
 	w := &where{args: []any{int64(b.limit), b.age.Microseconds()}}
 	if b.unredriven {
 		w.and("d.redriven_at is null")
-	} else {
-		w.and(redrivenBefore)
+	} else { // their age counts from the redrive too
+		w.and("d.redriven_at < now() - $2::bigint * interval '1 microsecond'")
 	}
-	behind.conditions(w)
+	after.conditions(w)
 	b.filter.conditions(w)
 	batch := &pgx.Batch{}
-	batch.Queue(b.in(sqlHoldLetters))
-	batch.Queue(b.in(sqlPurge, "{and}", w.sql.String()), w.args...).Query(func(found pgx.Rows) error {
-		return pgxscan.ScanAll(&b.found, found)
-	})
+	b.queueFind(batch, &b.found, sqlPurge, w)
 	err := b.tx.SendBatch(ctx, batch).Close()
-	b.jobs = group(b.found)
+	b.jobs = groupByJob(b.found)
 	return err
 }
 
@@ -164,53 +145,49 @@ func (b *purgeBatch) find(ctx context.Context, behind place) error {
 // someone else has locked.
 func (b *purgeBatch) remove(ctx context.Context) error {
 	if b.unredriven && len(b.jobs) > 0 {
-		look := &pgx.Batch{}
-		b.queueLook(look, b.jobs)
-		if err := b.tx.SendBatch(ctx, look).Close(); err != nil {
+		batch := &pgx.Batch{}
+		b.queueLockRows(batch, b.jobs, "{dead_state}")
+		if err := b.tx.SendBatch(ctx, batch).Close(); err != nil {
 			return err
 		}
 	}
-	var ready []*deadJob
-	for _, job := range b.jobs {
-		if job.locked != job.dead {
-			job.skip = SkipLocked
-		} else {
-			ready = append(ready, job)
-		}
-	}
-	return b.write(ctx, b.tx, b.nested, ready, b.queueRemoval)
+	b.jobs = slices.DeleteFunc(b.jobs, func(job *deadJob) bool { return job.locked != job.dead })
+	return b.write(ctx, b.tx, b.jobs, b.queueRemove)
 }
 
-// queueRemoval queues what removes the letters of jobs, and returns for which of
+// queueRemove queues what removes the letters of jobs, and returns for which of
 // them the server left something.
-func (b *purgeBatch) queueRemoval(batch *pgx.Batch, jobs []*deadJob) (missing func(*deadJob) bool) {
+func (b *purgeBatch) queueRemove(batch *pgx.Batch, jobs []*deadJob) (missing func(*deadJob) bool) {
 	var letters []string
 	for _, job := range jobs {
 		job.removed = 0
 		letters = append(letters, job.found...)
 	}
 	removed, left := map[string]bool{}, map[string]bool{}
-	collect(batch, removed, b.in(sqlPurgeLetters), array(letters))
+	if !b.inPlace {
+		queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters))
+	}
 	if b.unredriven {
 		var n int
-		keys := array(ids(jobs))
-		each(batch, b.in(sqlPurgeJobs), keys, func() { jobs[n-1].removed++ }, &n)
-		each(batch, b.in(sqlPurgeLeft), keys, func() { left[jobs[n-1].id] = true }, &n)
+		keys := keysOf(jobs)
+		queueEach(batch, func() { jobs[n-1].removed++ }, []any{&n}, b.in(sqlPurgeJobs), keys)
+		queueEach(batch, func() { left[jobs[n-1].id] = true }, []any{&n}, b.in(sqlPurgeLeft), keys)
 	}
-	return func(job *deadJob) bool { return left[job.id] || !all(removed, job.found) }
+	return func(job *deadJob) bool { return left[job.id] || !b.inPlace && !containsAll(removed, job.found) }
 }
 
 // report adds what was committed to the result.
 func (b *purgeBatch) report() {
 	letters := 0
 	for _, job := range b.jobs {
-		switch {
-		case job.skip != "":
-		case job.failure != nil:
-			b.result.fail(*job.failure, len(job.found))
-		default:
+		if job.failure == nil {
 			letters += len(job.found)
 			b.result.JobCount += job.removed
+			continue
+		}
+		b.result.FailedCount += len(job.found)
+		if len(b.result.Failures) < maxPurgeFailures {
+			b.result.Failures = append(b.result.Failures, *job.failure)
 		}
 	}
 	if b.unredriven {
@@ -220,12 +197,5 @@ func (b *purgeBatch) report() {
 	}
 	if letters > 0 {
 		b.result.Batches++
-	}
-}
-
-func (r *PurgeResult) fail(f Failure, letters int) {
-	r.FailedCount += letters
-	if len(r.Failures) < maxPurgeFailures {
-		r.Failures = append(r.Failures, f)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // Letters of one kind hold what a customer wants to be gone, and those of another
@@ -40,7 +41,7 @@ func TestPurgeTakesWhatItsFilterLetsThrough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, ids := openLetters(t, all...)
-			execute(t, pool, `update job_dead_letter set final_error = 'died on ' || job_kind`)
+			reapertest.Exec(t, pool, `update job_dead_letter set final_error = 'died on ' || job_kind`)
 			redriveAll(t, pool, deadletter.Filter{Kinds: []string{"a", "c"}})
 			filter := test.filter
 			for _, keys := range []*[]string{&filter.IDs, &filter.JobIDs} { // of places
@@ -60,9 +61,9 @@ func TestPurgeTakesWhatItsFilterLetsThrough(t *testing.T) {
 
 			result := purgeAll(t, pool, 0, deadletter.PurgeConfig{Unredriven: test.unredriven, Filter: filter, Batch: 1})
 
-			require.Equal(t, test.left, column(t, pool, `select job_kind from job_dead_letter order by 1`))
+			require.Equal(t, test.left, reapertest.Column(t, pool, `select job_kind from job_dead_letter order by 1`))
 			require.Equal(t, 4-len(test.left), result.RedrivenCount+result.UnredrivenCount)
-			requireAgreement(t, pool)
+			reapertest.RequireAgreement(t, pool)
 		})
 	}
 }

@@ -7,14 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
-
-func purgeAll(t *testing.T, db deadletter.DB, age time.Duration, cfg deadletter.PurgeConfig) *deadletter.PurgeResult {
-	t.Helper()
-	result, err := deadletter.Purge(t.Context(), db, deadletter.Store{}, age, cfg)
-	require.NoError(t, err)
-	return result
-}
 
 // What a purge takes too much of is gone for good.
 func TestPurgeTakesWhatIsOldEnough(t *testing.T) {
@@ -38,18 +32,18 @@ func TestPurgeTakesWhatIsOldEnough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, ids := openLetters(t, "redriven", "redriven late", "old", "new")
-			execute(t, pool, `update job_dead_letter set moved_at = now() - '1m'::interval where job_kind = 'new'`)
+			reapertest.Exec(t, pool, `update job_dead_letter set moved_at = now() - '1m'::interval where job_kind = 'new'`)
 			redriveAll(t, pool, deadletter.Filter{JobIDs: ids[:2]})
-			execute(t, pool, `update job_dead_letter set redriven_at = moved_at + '1h'::interval where job_kind = 'redriven'`)
+			reapertest.Exec(t, pool, `update job_dead_letter set redriven_at = moved_at + '1h'::interval where job_kind = 'redriven'`)
 
 			result := purgeAll(t, pool, test.age, test.cfg)
 
-			require.Equal(t, test.left, column(t, pool, `select job_kind from job_dead_letter order by 1`))
-			require.Equal(t, test.jobs, column(t, pool, `select job_kind from job_queue order by 1`))
+			require.Equal(t, test.left, reapertest.Column(t, pool, `select job_kind from job_dead_letter order by 1`))
+			require.Equal(t, test.jobs, reapertest.Column(t, pool, `select job_kind from job_queue order by 1`))
 			require.Equal(t, 4-len(test.left), result.RedrivenCount+result.UnredrivenCount)
 			require.Equal(t, 4-len(test.jobs), result.JobCount)
 			require.Zero(t, result.FailedCount)
-			requireAgreement(t, pool)
+			reapertest.RequireAgreement(t, pool)
 		})
 	}
 }
@@ -78,13 +72,14 @@ func TestAQueueRowGoesWithItsLastLetter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, _ := openLetters(t, "odd")
-			execute(t, pool, `
+			reapertest.Exec(t, pool, `
 insert into job_dead_letter (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job, moved_at)
-select job_id, job_kind, 5, 5, 'older', 'me', job, moved_at - '1h'::interval from job_dead_letter`, test.before)
+select job_id, job_kind, 5, 5, 'older', 'me', job, moved_at - '1h'::interval from job_dead_letter`)
+			reapertest.Exec(t, pool, test.before)
 
 			result := purgeAll(t, pool, test.age, deadletter.PurgeConfig{Unredriven: true, Batch: 1})
 
-			require.Equal(t, test.left, one[string](t, pool, `select coalesce(max(state), '') from job_queue`))
+			require.Equal(t, test.left, reapertest.One[string](t, pool, `select coalesce(max(state), '') from job_queue`))
 			require.Equal(t, test.jobs, result.JobCount)
 			require.Zero(t, result.FailedCount)
 		})
@@ -97,7 +92,7 @@ func TestPurgeGoesBatchByBatchAndRedrivenFirst(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, many(10)...)
 	redriveAll(t, pool, deadletter.Filter{JobIDs: []string{ids[1], ids[4], ids[5], ids[8], ids[9]}})
-	execute(t, pool, `
+	reapertest.Exec(t, pool, `
 create table purged (n serial, tx bigint, redriven bool);
 create function note() returns trigger language plpgsql as
   $$ begin insert into purged (tx, redriven) values (txid_current(), old.redriven_at is not null); return old; end $$;
@@ -107,7 +102,7 @@ create trigger note before delete on job_dead_letter for each row execute functi
 
 	require.Equal(t, &deadletter.PurgeResult{RedrivenCount: 5, UnredrivenCount: 5, JobCount: 5, Batches: 6}, result)
 	require.Equal(t, []string{"true 2", "true 2", "true 1", "false 2", "false 2", "false 1"},
-		column(t, pool, `select redriven || ' ' || count(*) from purged group by tx, redriven order by min(n)`))
+		reapertest.Column(t, pool, `select redriven || ' ' || count(*) from purged group by tx, redriven order by min(n)`))
 }
 
 // What a purge did before it broke off is done, and the caller must hear of it.
@@ -115,7 +110,7 @@ func TestPurgeReportsWhatWasCommittedBeforeAnError(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, many(6)...)
 	redriveAll(t, pool, deadletter.Filter{JobIDs: ids[:4]})
-	execute(t, pool, `
+	reapertest.Exec(t, pool, `
 create function fail() returns trigger language plpgsql as
   $$ begin if old.redriven_at is null then perform pg_terminate_backend(pg_backend_pid()); end if; return old; end $$;
 create trigger fail before delete on job_dead_letter for each row execute function fail()`)
@@ -124,8 +119,8 @@ create trigger fail before delete on job_dead_letter for each row execute functi
 
 	require.Error(t, err)
 	require.Equal(t, &deadletter.PurgeResult{RedrivenCount: 4, Batches: 2}, result)
-	require.Equal(t, 2, one[int](t, pool, `select count(*) from job_dead_letter`))
-	requireAgreement(t, pool)
+	require.Equal(t, 2, reapertest.One[int](t, pool, `select count(*) from job_dead_letter`))
+	reapertest.RequireAgreement(t, pool)
 }
 
 // A letter that something else refers to, or that a trigger keeps, must not stop
@@ -161,7 +156,7 @@ func TestPurgePassesWhatCannotGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, ids := openLetters(t, "odd", "even", "even", "even")
-			execute(t, pool, test.before)
+			reapertest.Exec(t, pool, test.before)
 			letter := letterOf(t, pool, ids[0])
 
 			result := purgeAll(t, pool, 0, deadletter.PurgeConfig{Unredriven: true, Batch: 2})
@@ -170,9 +165,9 @@ func TestPurgePassesWhatCannotGo(t *testing.T) {
 				UnredrivenCount: 3, JobCount: 3, Batches: 2, FailedCount: 1,
 				Failures: []deadletter.Failure{{letter, ids[0], test.sqlState, test.text}},
 			}, result)
-			require.Equal(t, []string{"odd"}, column(t, pool, `select job_kind from job_queue`))
-			require.Equal(t, []string{"odd"}, column(t, pool, `select job_kind from job_dead_letter`))
-			requireAgreement(t, pool)
+			require.Equal(t, []string{"odd"}, reapertest.Column(t, pool, `select job_kind from job_queue`))
+			require.Equal(t, []string{"odd"}, reapertest.Column(t, pool, `select job_kind from job_dead_letter`))
+			reapertest.RequireAgreement(t, pool)
 		})
 	}
 }
@@ -183,7 +178,7 @@ func TestPurgeListsTheFirstFailures(t *testing.T) {
 	t.Parallel()
 	pool, _ := openLetters(t, many(130)...)
 	redriveAll(t, pool, deadletter.Filter{})
-	execute(t, pool, `create table tickets (letter uuid references job_dead_letter); insert into tickets select dead_letter_id from job_dead_letter`)
+	reapertest.Exec(t, pool, `create table tickets (letter uuid references job_dead_letter); insert into tickets select dead_letter_id from job_dead_letter`)
 
 	result := purgeAll(t, pool, 0, deadletter.PurgeConfig{Batch: 50})
 
@@ -208,13 +203,13 @@ func TestPurgeLeavesWhatIsLocked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, _ := openLetters(t, "odd", "even")
-			tx := begin(t, pool)
-			execute(t, tx, test.locking)
+			tx := reapertest.Begin(t, pool)
+			reapertest.Exec(t, tx, test.locking)
 
 			result := purgeAll(t, pool, 0, deadletter.PurgeConfig{Unredriven: true})
 			require.Equal(t, &deadletter.PurgeResult{UnredrivenCount: 1, JobCount: 1, Batches: 1}, result)
 			require.NoError(t, tx.Rollback(t.Context()))
-			requireAgreement(t, pool)
+			reapertest.RequireAgreement(t, pool)
 			require.Equal(t, 1, purgeAll(t, pool, 0, deadletter.PurgeConfig{Unredriven: true}).JobCount)
 		})
 	}
@@ -225,17 +220,17 @@ func TestPurgeLeavesWhatIsLocked(t *testing.T) {
 func TestTwoPurgesOfOneJobLeaveNoQueueRow(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "odd")
-	execute(t, pool, `update job_queue set state = 'retry_waiting'`)
+	reapertest.Exec(t, pool, `update job_queue set state = 'retry_waiting'`)
 	dieAgain(t, pool, ids...)
-	first := begin(t, pool) // takes the older letter
+	first := reapertest.Begin(t, pool) // takes the older letter
 	require.Equal(t, 1, purgeAll(t, first, time.Minute, deadletter.PurgeConfig{Unredriven: true}).UnredrivenCount)
 
 	require.Zero(t, purgeAll(t, pool, 0, deadletter.PurgeConfig{Unredriven: true}).UnredrivenCount)
 
 	require.NoError(t, first.Commit(t.Context()))
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 	require.Equal(t, 1, purgeAll(t, pool, 0, deadletter.PurgeConfig{Unredriven: true}).JobCount)
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 }
 
 // Without the option the queue is none of a purge's business, not even to read.
@@ -243,7 +238,7 @@ func TestPurgeOfRedrivenLettersNeverTouchesTheQueue(t *testing.T) {
 	t.Parallel()
 	pool, _ := openLetters(t, "a", "b")
 	redriveAll(t, pool, deadletter.Filter{})
-	execute(t, pool, `drop table job_queue`)
+	reapertest.Exec(t, pool, `drop table job_queue`)
 	require.Equal(t, 2, purgeAll(t, pool, 0, deadletter.PurgeConfig{}).RedrivenCount)
 
 }

@@ -14,10 +14,10 @@ import (
 // state. The key's own value is written also where an identity would make one.
 // Served by the letters' key.
 //
-// The letter's job may be jsonb, json or text. A json column of the queue may
-// hold escapes that PostgreSQL stores and cannot decode, and one of them would
-// keep the whole document from being taken apart. So they are replaced first, by
-// a text that no document can hold, and put back into the raw values.
+// A json column of the queue may hold escapes that PostgreSQL stores and cannot
+// decode, and one of them would keep the whole document from being taken apart. So
+// they are replaced first, by a text that no document can hold, and put back into
+// the raw values.
 //
 //	$1 dead letter ids  array of the key's type
 //	$2 waits            bigint[], microseconds until each job is to run
@@ -45,7 +45,7 @@ cross join lateral (
   ) e
 ) p
 cross join lateral json_to_record(replace(p.others, t.mark, $4::text)::json) as r({definition})
-returning case when {state} = {retry_waiting} then {job_id}::text end`
+returning case when {rebuilt} then {job_id}::text end`
 
 // What sqlRebuild is told of escapes: an unescaped NUL, or half of a surrogate
 // pair, begins behind an even number of backslashes.
@@ -54,11 +54,14 @@ const (
 	escape      = `\u`
 )
 
-// rebuild returns the statement that puts rows back into the queue, as the queue
+// rebuildStatement returns the statement that puts rows back into the queue, as the queue
 // is today: a column that was dropped since is left out, and one that was added
 // since is filled as an insert would fill it.
-func (t tables) rebuild(ctx context.Context, tx pgx.Tx) (string, error) {
-	queue, retryWaiting := t.in("{queue}"), t.in("{retry_waiting}")
+func (t target) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error) {
+	queue, retryWaiting, rebuilt := t.in("{queue}"), t.in("{retry_waiting}"), "true"
+	if t.hasState {
+		rebuilt = t.in("{state} = {retry_waiting}")
+	}
 	var columns []column
 	if err := pgxscan.Select(ctx, tx, &columns, sqlColumns, queue, array(t.columns)); err != nil {
 		return "", err
@@ -70,9 +73,9 @@ func (t tables) rebuild(ctx context.Context, tx pgx.Tx) (string, error) {
 	var raw strings.Builder
 	for i, c := range columns {
 		names = append(names, quote(c.Name))
-		values = append(values, c.value(retryWaiting, i))
+		values = append(values, c.value(retryWaiting, t.in("{now}"), i))
 		switch {
-		case c.isApart():
+		case c.isRawJSON():
 			apart = append(apart, literal(c.Name))
 			fmt.Fprintf(&raw, ",\n    max(e.value::text) filter (where e.key = %s) as v%d", literal(c.Name), i)
 		case c.isRead():
@@ -80,6 +83,7 @@ func (t tables) rebuild(ctx context.Context, tx pgx.Tx) (string, error) {
 		}
 	}
 	return t.in(sqlRebuild,
+		"{rebuilt}", rebuilt,
 		"{columns}", strings.Join(names, ", "),
 		"{values}", strings.Join(values, ",\n  "),
 		"{apart}", "array["+strings.Join(apart, ", ")+"]",

@@ -32,11 +32,6 @@ func Refuse(jobID, reason string) Receipt {
 	return Receipt{JobID: jobID, Refused: true, Reason: reason}
 }
 
-// Valid reports whether Document is a JSON object, or empty.
-func (r Receipt) Valid() bool {
-	return len(r.Document) == 0 || json.Valid(r.Document) && bytes.HasPrefix(bytes.TrimSpace(r.Document), []byte("{"))
-}
-
 // MarshalJSON returns Document, or the refusal when there is none.
 func (r Receipt) MarshalJSON() ([]byte, error) {
 	if len(r.Document) > 0 {

@@ -1,14 +1,11 @@
 package deadletter_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
@@ -128,30 +125,6 @@ func TestRefuseHasTheJSONOfARefusal(t *testing.T) {
 			require.Equal(t, receipt, again)
 		})
 	}
-}
-
-// The reaper's batch must reach a function of the user's as it is, and its answer
-// come back so.
-func TestMoverFuncPassesEverythingThrough(t *testing.T) {
-	t.Parallel()
-	batch := deadletter.Batch{
-		Actor: "a", FinalError: "e", Jobs: []deadletter.Job{{ID: "7", Attempts: 5}, {ID: "3", Attempts: 9}}, Queue: reference(),
-	}
-	require.Equal(t, []string{"7", "3"}, batch.IDs())
-	full := errors.New("the store is full")
-	want := []deadletter.Receipt{deadletter.Refuse("3", "no"), {JobID: "7"}}
-
-	type key struct{}
-	var seen deadletter.Batch
-	mover := deadletter.MoverFunc(func(ctx context.Context, _ pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
-		require.Equal(t, "the caller's", ctx.Value(key{}))
-		seen = batch
-		return want, full
-	})
-	receipts, err := mover.Move(context.WithValue(t.Context(), key{}, "the caller's"), nil, batch)
-	require.ErrorIs(t, err, full)
-	require.Equal(t, want, receipts)
-	require.Equal(t, batch, seen)
 }
 
 // No document may crash a reaper, and what is taken comes back as it was.

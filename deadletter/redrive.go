@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
-	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // Redrive sends jobs back to the queue, in one transaction: those of the oldest
@@ -21,9 +20,8 @@ import (
 // one that claims it now.
 //
 // A job that has several unredriven letters is redriven once, and all of them are
-// marked. Where the queue row is gone it is rebuilt from the job's newest letter,
-// columns of the user's own included. A column that was added since gets its
-// default, and a generated one is generated anew.
+// marked. A queue row that is gone is rebuilt from the job's newest letter, columns
+// of the user's own included. A column that was added since gets its default.
 //
 // A rebuilt row has what the letter's JSON can hold, whatever the types:
 // PostgreSQL's own, those of its extensions, and domains, arrays and records of
@@ -41,12 +39,11 @@ import (
 //   - A type with its own cast to json, unless its input takes that JSON. An hstore
 //     comes back, but not in a record.
 //
-// What is not as a dead letter's job should be is left alone and listed in
-// Skipped: a queue row in another state than that of dead letters above all,
-// which someone requeued manually. What PostgreSQL rejects, by a constraint say,
-// or what waits for a lock longer than Store.LockTimeout, is listed in Failures,
-// and the others are redriven. With limit reached, Next says how to go on behind
-// both.
+// A job that is not in the state of dead letters, since someone requeued it
+// manually, say, is left alone and listed in Skipped. One that PostgreSQL rejects, by
+// a constraint say, or that waits for a lock longer than Store.LockTimeout, is listed
+// in Failures, and the others are redriven. With limit reached, Next says how to go
+// on behind both.
 //
 // Of any number of callers at once one redrives a given letter, once. What someone
 // else has locked is passed, not waited for. The number of round trips does not
@@ -58,15 +55,14 @@ import (
 // rows are gone, INSERT on the queue, and USAGE on the sequences of defaults.
 //
 // After an error nothing has changed, except after [ErrOutcomeUnknown], when
-// nobody can know. An actor that is empty is [ErrActor], a limit below 1
-// [ErrLimit], a filter that cannot be [ErrFilter] or [ErrNegative], a negative
-// LockTimeout or Spread [ErrNegative], an id that is not of the key's type
-// [ErrID], a queue without a needed name [ErrQueue], a standby [ErrReadOnly];
-// what else PostgreSQL says is a [pgconn.PgError]. No error holds what a job
-// held.
+// nobody can know. Returns [ErrActor], [ErrLimit], [ErrFilter], [ErrNegative] or
+// [ErrQueue] for an invalid argument, [ErrID] for an id that is not of the key's
+// type, [ErrReadOnly] on a standby, else a [pgconn.PgError]. No error holds what a
+// job held.
 func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filter, limit int) (*RedriveResult, error) {
-	t, err := store.tables()
-	faults := []error{checkDB(db), err, checkActor(actor), filter.validate(), checkLimit(limit)}
+	t, err := store.target(db)
+	faults := []error{err, checkActor(actor), filter.validate(), checkLimit(limit)}
+	faults = append(faults, t.checkAged(filter.OlderThan, filter.YoungerThan))
 	if filter.Status == StatusRedriven {
 		faults = append(faults, fmt.Errorf("%w: redriven letters cannot be redriven", ErrFilter))
 	}
@@ -74,8 +70,8 @@ func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filte
 		return nil, err
 	}
 	var result *RedriveResult
-	err = t.transact(ctx, db, func(tx pgx.Tx) error {
-		r := &redrive{tables: t, tx: tx, nested: pgtx.IsNested(db), actor: actor, filter: filter, limit: limit}
+	err = t.transact(ctx, func(tx pgx.Tx) error {
+		r := &redrive{target: t, tx: tx, actor: actor, filter: filter, limit: limit}
 		result = &r.result
 		return r.run(ctx)
 	})
@@ -87,84 +83,75 @@ func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filte
 
 // redrive is the transaction of one call.
 type redrive struct {
-	tables
+	target
 	tx     pgx.Tx
-	nested bool
-
 	actor  string
 	filter Filter
 	limit  int
 
-	found  []found
-	jobs   []*deadJob // in the order of their oldest found letters
-	insert string     // the statement that rebuilds rows, when some are to be
-	result RedriveResult
+	found   []letterKey
+	jobs    []*deadJob // in the order of their oldest found letters
+	rebuild string     // the statement that rebuilds rows, when some are to be
+	result  RedriveResult
 }
 
 func (r *redrive) run(ctx context.Context) error {
 	if err := r.find(ctx); err != nil {
-		return r.filter.explain("redrive", err)
+		return r.filter.wrap("redrive", err)
 	}
-	if err := r.settle(ctx); err != nil {
-		return explain("redrive", err)
+	if err := r.requeue(ctx); err != nil {
+		return wrap("redrive", err)
 	}
 	r.report()
 	return nil
 }
 
-// find locks the letters, and says what became of those that were asked for by
-// id and are not among them.
+// find locks the letters.
 func (r *redrive) find(ctx context.Context) error {
 	w := &where{args: []any{int64(r.limit)}}
 	r.filter.conditions(w)
 	b := &pgx.Batch{}
-	b.Queue(r.in(sqlHoldLetters))
 	queueNow(b, &r.result.RedrivenAt)
-	b.Queue(r.in(sqlRedrive, "{and}", w.sql.String()), w.args...).Query(func(found pgx.Rows) error {
-		return pgxscan.ScanAll(&r.found, found)
-	})
+	r.queueFind(b, &r.found, sqlRedrive, w)
 	if err := r.tx.SendBatch(ctx, b).Close(); err != nil || r.filter.IDs == nil {
 		return err
 	}
-	return r.explainPassed(ctx)
+	return r.skipPassed(ctx)
 }
 
-func (r *redrive) explainPassed(ctx context.Context) error {
-	after, err := parsePlace(r.filter.After)
-	if err != nil {
-		return err
-	}
+// skipPassed says why letters that were asked for by id are not among the found ones.
+func (r *redrive) skipPassed(ctx context.Context) error {
 	got := pgtext.Array(len(r.found), func(i int) string { return r.found[i].DeadLetterID })
 	w := &where{args: []any{array(r.filter.IDs), got}}
-	w.args = append(append(w.args, after.args()...), end(r.found, r.limit).args()...)
-	asked := r.filter
-	asked.IDs, asked.After = nil, ""
-	asked.conditions(w)
+	w.args = append(append(w.args, cursor(r.filter.After).args()...), nextCursor(r.found, r.limit).args()...)
+	others := r.filter
+	others.IDs, others.After = nil, ""
+	others.conditions(w)
 	return pgxscan.Select(ctx, r.tx, &r.result.Skipped, r.in(sqlPassed, "{and}", w.sql.String()), w.args...)
 }
 
-// settle redrives what can be.
-func (r *redrive) settle(ctx context.Context) error {
-	if r.jobs = group(r.found); len(r.jobs) == 0 {
+// requeue sends back the jobs that can be redriven.
+func (r *redrive) requeue(ctx context.Context) error {
+	if r.jobs = groupByJob(r.found); len(r.jobs) == 0 {
 		return nil
 	}
-	if err := r.look(ctx); err != nil {
+	if err := r.lockAndCount(ctx); err != nil {
 		return err
 	}
 	ready, gone := r.ready()
 	if gone {
 		var err error
-		if r.insert, err = r.rebuild(ctx, r.tx); err != nil {
+		if r.rebuild, err = r.rebuildStatement(ctx, r.tx); err != nil {
 			return err
 		}
 	}
-	return r.write(ctx, r.tx, r.nested, ready, r.queueWrites)
+	return r.write(ctx, r.tx, ready, r.queueWrites)
 }
 
 // report says what became of each job.
 func (r *redrive) report() {
 	result := &r.result
-	result.Actor, result.Next = r.actor, end(r.found, r.limit).String()
+	result.Actor, result.Next = r.actor, string(nextCursor(r.found, r.limit))
 	for _, job := range r.jobs {
 		switch {
 		case job.skip != "":
@@ -174,7 +161,7 @@ func (r *redrive) report() {
 		case job.failure != nil:
 			result.Failures = append(result.Failures, *job.failure)
 		default:
-			result.Redriven = append(result.Redriven, Redriven{job.id, job.letters, job.gone()})
+			result.Redriven = append(result.Redriven, Redriven{job.id, job.letters, job.isGone()})
 		}
 	}
 	result.RedrivenCount, result.SkippedCount = len(result.Redriven), len(result.Skipped)

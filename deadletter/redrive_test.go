@@ -3,11 +3,11 @@ package deadletter_test
 import (
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // A job that is back and that no worker claims, or that dies at its first failed
@@ -15,7 +15,7 @@ import (
 func TestARedrivenJobStartsAnew(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "invoice", "mail")
-	execute(t, pool, `update job_queue set payload = '{"n": 9007199254740993}'`)
+	reapertest.Exec(t, pool, `update job_queue set payload = '{"n": 9007199254740993}'`)
 
 	result := redriveAll(t, pool, deadletter.Filter{Kinds: []string{"invoice"}})
 
@@ -25,17 +25,17 @@ func TestARedrivenJobStartsAnew(t *testing.T) {
 	require.Empty(t, result.Skipped)
 	require.Empty(t, result.Failures)
 	require.Empty(t, result.Next)
-	require.True(t, one[bool](t, pool, `
+	require.True(t, reapertest.One[bool](t, pool, `
 select redriven_at = $2 and redriven_by = $3 and attempts = 5 from job_dead_letter where dead_letter_id = $1`,
 		letter, result.RedrivenAt, operator))
 	require.JSONEq(t, `{"state": "retry_waiting", "attempts": 0, "max_attempts": 5, "lease_owner": null, "lease_until": null,
-		"last_error": null, "payload": {"n": 9007199254740993}, "job_kind": "invoice", "due": true}`, one[string](t, pool, `
-select (to_jsonb(q) - 'job_id' - 'scheduled_at' || jsonb_build_object('due', scheduled_at = $2::timestamptz))::text
+		"last_error": null, "payload": {"n": 9007199254740993}, "job_kind": "invoice", "now": true}`, reapertest.One[string](t, pool, `
+select (to_jsonb(q) - 'job_id' - 'scheduled_at' || jsonb_build_object('now', scheduled_at = $2::timestamptz))::text
 from job_queue q where job_id = $1::text::uuid`, ids[0], result.RedrivenAt))
-	require.Equal(t, []string{ids[0]}, column(t, pool, `
+	require.Equal(t, []string{ids[0]}, reapertest.Column(t, pool, `
 select job_id::text from job_queue
 where state in ('ready', 'retry_waiting') and scheduled_at <= now() order by scheduled_at for update skip locked`))
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 }
 
 // An operator who presses the button twice must not run the jobs twice.
@@ -44,7 +44,7 @@ func TestALetterIsRedrivenOnce(t *testing.T) {
 	pool, ids := openLetters(t, "invoice", "mail")
 
 	require.Equal(t, 2, redriveAll(t, pool, deadletter.Filter{}).RedrivenCount)
-	before := fingerprint(t, pool)
+	before := reapertest.Contents(t, pool)
 	again := redriveAll(t, pool, deadletter.Filter{})
 	require.Empty(t, again.Redriven)
 	require.Empty(t, again.Skipped)
@@ -52,8 +52,8 @@ func TestALetterIsRedrivenOnce(t *testing.T) {
 	again = redriveAll(t, pool, deadletter.Filter{IDs: []string{letter}})
 	require.Empty(t, again.Redriven)
 	require.Equal(t, []deadletter.Skip{{letter, ids[1], deadletter.SkipRedriven}}, again.Skipped)
-	require.Equal(t, before, fingerprint(t, pool))
-	requireAgreement(t, pool)
+	require.Equal(t, before, reapertest.Contents(t, pool))
+	reapertest.RequireAgreement(t, pool)
 }
 
 // A job that dies of the same again must be there to be redriven again, and what
@@ -63,20 +63,20 @@ func TestAJobThatDiesAgainHasALetterMore(t *testing.T) {
 	pool, ids := openLetters(t, "invoice")
 	redriveAll(t, pool, deadletter.Filter{})
 	first := letterOf(t, pool, ids[0])
-	marked := one[string](t, pool, `select d::text from job_dead_letter d`)
+	marked := reapertest.One[string](t, pool, `select d::text from job_dead_letter d`)
 
 	dieAgain(t, pool, ids...)
 	second := letterOf(t, pool, ids[0])
 	require.NotEqual(t, first, second)
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 
 	result := redriveAll(t, pool, deadletter.Filter{})
 	require.Equal(t, []deadletter.Redriven{{JobID: ids[0], DeadLetterIDs: []string{second}}}, result.Redriven)
-	require.Equal(t, marked, one[string](t, pool, `select d::text from job_dead_letter d where dead_letter_id = $1`, first))
-	requireAgreement(t, pool)
+	require.Equal(t, marked, reapertest.One[string](t, pool, `select d::text from job_dead_letter d where dead_letter_id = $1`, first))
+	reapertest.RequireAgreement(t, pool)
 }
 
-// A job that was put back by hand and died again has two letters that nobody
+// A job that someone requeued manually and died again has two letters that nobody
 // redrove. Redriven once for each, it would run twice.
 func TestAJobWithSeveralLettersIsRedrivenOnce(t *testing.T) {
 	t.Parallel()
@@ -93,10 +93,10 @@ func TestAJobWithSeveralLettersIsRedrivenOnce(t *testing.T) {
 			t.Parallel()
 			pool, ids := openLetters(t, "invoice")
 			older := letterOf(t, pool, ids[0])
-			execute(t, pool, `update job_queue set state = 'retry_waiting', payload = '{"tried": "again"}'`)
+			reapertest.Exec(t, pool, `update job_queue set state = 'retry_waiting', payload = '{"tried": "again"}'`)
 			dieAgain(t, pool, ids...)
 			newer := letterOf(t, pool, ids[0])
-			execute(t, pool, test.before)
+			reapertest.Exec(t, pool, test.before)
 
 			// The older letter is the one that is asked for.
 			result := redriveAll(t, pool, deadletter.Filter{IDs: []string{older}})
@@ -104,9 +104,9 @@ func TestAJobWithSeveralLettersIsRedrivenOnce(t *testing.T) {
 			require.Equal(t, []deadletter.Redriven{
 				{JobID: ids[0], DeadLetterIDs: []string{newer, older}, Rebuilt: test.gone},
 			}, result.Redriven)
-			require.JSONEq(t, `{"tried": "again"}`, one[string](t, pool, `select payload::text from job_queue`))
-			requireAgreement(t, pool)
-			execute(t, pool, `delete from job_queue`) // it was done, and cleaned up
+			require.JSONEq(t, `{"tried": "again"}`, reapertest.One[string](t, pool, `select payload::text from job_queue`))
+			reapertest.RequireAgreement(t, pool)
+			reapertest.Exec(t, pool, `delete from job_queue`) // it was done, and cleaned up
 			require.Empty(t, redriveAll(t, pool, deadletter.Filter{}).Redriven)
 		})
 	}
@@ -116,7 +116,7 @@ func TestAJobWithSeveralLettersIsRedrivenOnce(t *testing.T) {
 func TestRedriveTakesWhatItsFilterLetsThrough(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "a", "b", "c", "d", "e")
-	first := one[string](t, pool, `select job_id::text from job_dead_letter order by moved_at limit 1`)
+	first := reapertest.One[string](t, pool, `select job_id::text from job_dead_letter order by moved_at limit 1`)
 	require.Equal(t, ids[0], first)
 
 	limited, err := deadletter.Redrive(t.Context(), pool, deadletter.Store{}, operator, deadletter.Filter{}, 2)
@@ -127,16 +127,8 @@ func TestRedriveTakesWhatItsFilterLetsThrough(t *testing.T) {
 	require.Empty(t, redriveAll(t, pool, deadletter.Filter{IDs: []string{}}).Redriven)
 	require.Empty(t, redriveAll(t, pool, deadletter.Filter{YoungerThan: 1}).Redriven)
 	require.Equal(t, ids[2:3], jobsOf(redriveAll(t, pool, deadletter.Filter{After: limited.Next, Kinds: []string{"a", "c"}})))
-	require.Equal(t, []string{ids[4]}, column(t, pool, `select job_id::text from job_dead_letter where redriven_at is null`))
-	requireAgreement(t, pool)
-}
-
-func jobsOf(result *deadletter.RedriveResult) []string {
-	var ids []string
-	for _, job := range result.Redriven {
-		ids = append(ids, job.JobID)
-	}
-	return ids
+	require.Equal(t, []string{ids[4]}, reapertest.Column(t, pool, `select job_id::text from job_dead_letter where redriven_at is null`))
+	reapertest.RequireAgreement(t, pool)
 }
 
 // An incident leaves thousands of letters. Two operators who redrive them at once
@@ -147,7 +139,8 @@ func TestThousandsAreRedrivenOnceByTwoAtOnce(t *testing.T) {
 	pool := pgtest.New(t)
 	enqueue(t, pool, many(n)...)
 	require.Equal(t, n, reap(t, pool).DeadLetterCount)
-	execute(t, pool, `delete from job_queue where hashtext(job_id::text) % 3 = 0`, `analyze`)
+	reapertest.Exec(t, pool, `delete from job_queue where hashtext(job_id::text) % 3 = 0`)
+	reapertest.Exec(t, pool, `analyze`)
 
 	results := make(chan *deadletter.RedriveResult)
 	for range 2 {
@@ -177,10 +170,10 @@ func TestThousandsAreRedrivenOnceByTwoAtOnce(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, n)
-	require.Equal(t, n, one[int](t, pool, `
+	require.Equal(t, n, reapertest.One[int](t, pool, `
 select count(*) from job_queue q join job_dead_letter d using (job_id)
 where q.state = 'retry_waiting' and d.redriven_at is not null and q.job_kind = d.job_kind`))
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 }
 
 // Over a slow link a redrive that asks once a letter takes minutes, with the rows
@@ -188,24 +181,20 @@ where q.state = 'retry_waiting' and d.redriven_at is not null and q.job_kind = d
 func TestTheRoundTripsOfARedriveAreConstant(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	var count exchanges
-	counted := pgtest.Connect(t, pool, func(config *pgxpool.Config) {
-		config.ConnConfig.Tracer = &count
-		config.MaxConns = 1
-	})
+	recorded, recorder := reapertest.Recording(t, pool)
 
-	costs := map[int64]bool{}
+	costs := map[int]bool{}
 	for _, n := range []int{2, 2, 2000} { // the first prepares the statements
 		enqueue(t, pool, many(n)...)
 		require.Equal(t, n, reap(t, pool).DeadLetterCount)
-		execute(t, pool, `delete from job_queue where job_id in (
-			select job_id from job_queue where state = 'dead_letter' limit `+one[string](t, pool, `select ($1 / 2)::text`, n)+`)`)
-		before := count.n.Load()
-		require.Equal(t, n, redriveAll(t, counted, deadletter.Filter{}).RedrivenCount)
-		costs[count.n.Load()-before] = true
+		reapertest.Exec(t, pool, `delete from job_queue where job_id in (
+			select job_id from job_queue where state = 'dead_letter' limit `+reapertest.One[string](t, pool, `select ($1 / 2)::text`, n)+`)`)
+		before := recorder.Count()
+		require.Equal(t, n, redriveAll(t, recorded, deadletter.Filter{}).RedrivenCount)
+		costs[recorder.Count()-before] = true
 	}
 	require.Len(t, costs, 1)
 	for cost := range costs {
-		require.LessOrEqual(t, cost, int64(7))
+		require.LessOrEqual(t, cost, 7)
 	}
 }

@@ -10,17 +10,19 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// look locks what the jobs are made of, and reads what someone else has locked,
-// in one exchange.
-func (r *redrive) look(ctx context.Context) error {
-	keys := array(ids(r.jobs))
+// lockAndCount locks what the jobs are made of, and counts what someone else has
+// locked, in one exchange.
+func (r *redrive) lockAndCount(ctx context.Context) error {
+	keys := keysOf(r.jobs)
 	var n, count int
 	var letter string
-	job := func() *deadJob { return r.jobs[n-1] }
 	b := &pgx.Batch{}
-	each(b, r.in(sqlUnredriven), keys, func() { job().letters = append(job().letters, letter) }, &n, &letter)
-	each(b, r.in(sqlCount), keys, func() { job().count = count }, &n, &count)
-	r.queueLook(b, r.jobs)
+	queueEach(b, func() {
+		job := r.jobs[n-1]
+		job.letters = append(job.letters, letter)
+	}, []any{&n, &letter}, r.in(sqlUnredriven), keys)
+	queueEach(b, func() { r.jobs[n-1].count = count }, []any{&n, &count}, r.in(sqlCount), keys)
+	r.queueLockRows(b, r.jobs, "{dead_state}, {retry_waiting}")
 	return r.tx.SendBatch(ctx, b).Close()
 }
 
@@ -28,26 +30,26 @@ func (r *redrive) look(ctx context.Context) error {
 // some are gone.
 func (r *redrive) ready() (ready []*deadJob, gone bool) {
 	for _, job := range r.jobs {
-		if job.skip = job.obstacle(); job.skip == "" {
+		if job.skip = job.skipReason(); job.skip == "" {
 			ready = append(ready, job)
-			gone = gone || job.gone()
+			gone = gone || job.isGone()
 		}
 	}
 	for i, job := range ready {
-		job.wait = part(r.spread, i, len(ready))
+		job.wait = fraction(r.spread, i, len(ready))
 	}
 	return ready, gone
 }
 
-// part is i nth of a whole. The product does not fit 64 bits.
-func part(whole time.Duration, i, n int) time.Duration {
+// fraction is i nth of a whole. The product does not fit 64 bits.
+func fraction(whole time.Duration, i, n int) time.Duration {
 	hi, lo := bits.Mul64(uint64(whole), uint64(i)) //nolint:gosec // neither is negative
 	quotient, _ := bits.Div64(hi, lo, uint64(n))   //nolint:gosec // i < n, so that it is less than the whole
 	return time.Duration(quotient)                 //nolint:gosec // likewise
 }
 
-// obstacle is why the job cannot be redriven.
-func (job *deadJob) obstacle() string {
+// skipReason is why the job cannot be redriven; empty: it can.
+func (job *deadJob) skipReason() string {
 	switch {
 	case job.alive > 0:
 		return SkipAlive
@@ -63,50 +65,34 @@ func (job *deadJob) obstacle() string {
 // left out.
 func (r *redrive) queueWrites(b *pgx.Batch, jobs []*deadJob) (missing func(*deadJob) bool) {
 	var dead, gone []*deadJob
-	var letters []string
+	var letters, newest []string
 	for _, job := range jobs {
 		letters = append(letters, job.letters...)
-		if job.gone() {
+		if job.isGone() {
 			gone = append(gone, job)
+			newest = append(newest, job.letters[0])
 		} else {
 			dead = append(dead, job)
 		}
 	}
 	back, marked := map[string]bool{}, map[string]bool{}
-	r.queueRevival(b, dead, back)
-	r.queueRebuild(b, gone, back)
-	collect(b, marked, r.in(sqlMark), array(letters), r.actor)
-	return func(job *deadJob) bool { return !back[job.id] || !all(marked, job.letters) }
-}
-
-// queueRevival queues what sends jobs back whose queue rows are there.
-func (r *redrive) queueRevival(b *pgx.Batch, jobs []*deadJob, back map[string]bool) {
-	if len(jobs) == 0 {
-		return
-	}
-	var n *int
-	b.Queue(r.in(sqlRevive), array(ids(jobs)), waits(jobs)).Query(func(rows pgx.Rows) error {
-		_, err := pgx.ForEachRow(rows, []any{&n}, func() error {
+	if len(dead) > 0 {
+		var n *int
+		queueEach(b, func() {
 			if n != nil {
-				back[jobs[*n-1].id] = true
+				back[dead[*n-1].id] = true
 			}
-			return nil
-		})
-		return err
-	})
-}
-
-// queueRebuild queues what puts jobs back whose queue rows are gone, as their
-// newest letters have them.
-func (r *redrive) queueRebuild(b *pgx.Batch, jobs []*deadJob, back map[string]bool) {
-	if len(jobs) == 0 {
-		return
+		}, []any{&n}, r.in(sqlRevive), keysOf(dead), waits(dead))
 	}
-	newest := make([]string, len(jobs))
-	for i, job := range jobs {
-		newest[i] = job.letters[0]
+	if len(gone) > 0 {
+		queueCollect(b, back, r.rebuild, array(newest), waits(gone), undecodable, escape)
 	}
-	collect(b, back, r.insert, array(newest), waits(jobs), undecodable, escape)
+	if !r.inPlace {
+		queueCollect(b, marked, r.in(sqlMark), array(letters), r.actor)
+	}
+	return func(job *deadJob) bool {
+		return !back[job.id] || !r.inPlace && !containsAll(marked, job.letters)
+	}
 }
 
 // waits is how long each job waits before it is to run, in microseconds.

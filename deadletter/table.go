@@ -3,6 +3,7 @@ package deadletter
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -44,6 +45,11 @@ func (t Table) letters(ctx context.Context, tx pgx.Tx, batch Batch) (map[string]
 	if err != nil {
 		return nil, err
 	}
+	n := batch.Queue.orReference().letterNames()
+	n.Add("letters", name)
+	if err := faults(n); err != nil {
+		return nil, err
+	}
 	document := letter.JSON
 	var isJSONB bool
 	if err := tx.QueryRow(ctx, sqlIsJSONB, pgtext.Parts(t.name())...).Scan(&isJSONB); err != nil {
@@ -52,15 +58,13 @@ func (t Table) letters(ctx context.Context, tx pgx.Tx, batch Batch) (map[string]
 	if isJSONB {
 		document = letter.JSONB
 	}
+	sql := strings.NewReplacer(n.Pairs...).Replace(letter.Insert(letter.ByKey, document))
+	attempts := pgtext.Integers(len(batch.Jobs), func(i int) int64 { return int64(batch.Jobs[i].Attempts) })
+	rows, err := tx.Query(ctx, sql, nil, array(batch.IDs()), batch.FinalError, batch.Actor, "{}", attempts)
+	if err != nil {
+		return nil, err
+	}
 	ids := make(map[string]string, len(batch.Jobs))
-	sql, err := batch.in(letter.Insert(letter.ByKey, document), "letters", name)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := tx.Query(ctx, sql, nil, batch.array(), batch.FinalError, batch.Actor, "{}", batch.attempts())
-	if err != nil {
-		return nil, err
-	}
 	var jobID, letterID string
 	_, err = pgx.ForEachRow(rows, []any{&jobID, &letterID}, func() error {
 		ids[jobID] = letterID
@@ -91,23 +95,17 @@ func (t Table) Validate() error {
 	return err
 }
 
-func (t Table) quoted() (string, error) { return quoted("table", t.name(), "") }
+func (t Table) quoted() (string, error) {
+	name, err := pgtext.Name(t.name())
+	if err != nil {
+		return "", fmt.Errorf("deadletter: table: %w", err)
+	}
+	return name, nil
+}
 
 func (t Table) name() pgx.Identifier {
 	if len(t.Name) == 0 {
-		return pgx.Identifier{"job_dead_letter"}
+		return pgx.Identifier{letter.DefaultTable}
 	}
 	return t.Name
-}
-
-// quoted quotes a configured name, or returns the default when there is none.
-func quoted(what string, name pgx.Identifier, preset string) (string, error) {
-	if len(name) == 0 {
-		return preset, nil
-	}
-	sql, err := pgtext.Name(name)
-	if err != nil {
-		return "", fmt.Errorf("deadletter: %s: %w", what, err)
-	}
-	return sql, nil
 }

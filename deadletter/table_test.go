@@ -11,15 +11,67 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
+
+const dropMail = `
+create function drop_mail() returns trigger language plpgsql as $$
+begin
+  if new.job_kind = 'mail' then
+    return null;
+  end if;
+  return new;
+end
+$$;
+create trigger drop_mail before insert on job_dead_letter for each row execute function drop_mail()`
+
+// A trigger may drop a row without an error. A job whose dead letter was not
+// stored must not leave the queue, and must not hold up the others.
+func TestTableRefusesTheRowThatATriggerDropped(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	reapertest.Exec(t, pool, dropMail)
+	ids := enqueue(t, pool, "invoice", "mail", "report")
+	tx := reapertest.Begin(t, pool)
+
+	receipts, err := deadletter.Table{}.Move(t.Context(), tx, claim(t, tx, reference(), ids))
+	require.NoError(t, err)
+	require.Len(t, receipts, 3)
+	for i, refused := range []bool{false, true, false} {
+		require.Equal(t, ids[i], receipts[i].JobID)
+		require.Equal(t, refused, receipts[i].Refused)
+		require.Equal(t, refused, receipts[i].Reason != "")
+		require.Equal(t, refused, receipts[i].Document == nil)
+	}
+	require.Equal(t, "invoice,report", reapertest.One[string](t, tx, `select string_agg(job_kind, ',' order by job_kind) from job_dead_letter`))
+}
+
+// A queue's row that is not there cannot be stored. Reported as moved, it would
+// be a job that is nowhere.
+func TestTableRefusesAJobThatIsNotInTheQueue(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	ids := enqueue(t, pool, "invoice")
+	tx := reapertest.Begin(t, pool)
+	batch := claim(t, tx, reference(), ids)
+	gone := deadletter.Job{ID: "00000000-0000-4000-8000-000000000000", Attempts: 5}
+	batch.Jobs = append([]deadletter.Job{gone}, batch.Jobs...)
+
+	receipts, err := deadletter.Table{}.Move(t.Context(), tx, batch)
+	require.NoError(t, err)
+	require.Len(t, receipts, 2)
+	require.Equal(t, gone.ID, receipts[0].JobID)
+	require.True(t, receipts[0].Refused)
+	require.Equal(t, ids[0], receipts[1].JobID)
+	require.False(t, receipts[1].Refused)
+}
 
 // The dead letter is all that is left of a job. What is missing in it, or was
 // rounded on its way, nobody can bring back.
 func TestTableStoresTheWholeRow(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	execute(t, pool,
-		`alter table job_queue
+	reapertest.Exec(t, pool, `alter table job_queue
   add column big bigint default 9007199254740993,
   add column exact numeric(40,10) default 123456789012345678901234567890.0123456789,
   add column tags text[] default '{a,"b c",null}',
@@ -28,10 +80,10 @@ func TestTableStoresTheWholeRow(t *testing.T) {
   add column ratio double precision default 0.1,
   add column raw bytea default '\x00ff'`)
 	ids := enqueue(t, pool, "invoice", "mail")
-	execute(t, pool, `update job_queue set payload = '{"n": 9007199254740993, "f": 1.10, "b": null}', last_error = 'before'`)
-	tx := begin(t, pool)
+	reapertest.Exec(t, pool, `update job_queue set payload = '{"n": 9007199254740993, "f": 1.10, "b": null}', last_error = 'before'`)
+	tx := reapertest.Begin(t, pool)
 	batch := claim(t, tx, reference(), ids)
-	row := value(t, tx, `select to_jsonb(j.*)::text from job_queue j where job_id = $1`, ids[0])
+	row := reapertest.One[string](t, tx, `select to_jsonb(j.*)::text from job_queue j where job_id = $1`, ids[0])
 
 	_, err := deadletter.Table{}.Move(t.Context(), tx, batch)
 	require.NoError(t, err)
@@ -65,8 +117,8 @@ from job_dead_letter where job_id = $1`, ids[0]).Scan(&stored.JobKind, &stored.A
 	} {
 		require.Contains(t, stored.Job, exact)
 	}
-	require.Equal(t, "2", value(t, tx, `select count(*)::text from job_dead_letter`))
-	require.Equal(t, "2", value(t, tx, `select count(*)::text from job_queue where state = 'leased' and lease_until is not null`),
+	require.Equal(t, "2", reapertest.One[string](t, tx, `select count(*)::text from job_dead_letter`))
+	require.Equal(t, "2", reapertest.One[string](t, tx, `select count(*)::text from job_queue where state = 'leased' and lease_until is not null`),
 		"closing the queue rows is the reaper's part")
 }
 
@@ -75,7 +127,7 @@ func TestTablesReceiptHasTheDocumentedFields(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	ids := enqueue(t, pool, "invoice")
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 
 	receipts, err := deadletter.Table{}.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 	require.NoError(t, err)
@@ -87,7 +139,7 @@ func TestTablesReceiptHasTheDocumentedFields(t *testing.T) {
 	var document map[string]any
 	require.NoError(t, json.Unmarshal(receipts[0].Document, &document))
 	require.Equal(t, map[string]any{
-		"dead_letter_id": value(t, tx, `select dead_letter_id::text from job_dead_letter`),
+		"dead_letter_id": reapertest.One[string](t, tx, `select dead_letter_id::text from job_dead_letter`),
 		"job_id":         ids[0],
 		"state":          "dead_letter",
 		"refused":        false,
@@ -103,7 +155,7 @@ func TestTablesReceiptsFollowTheBatch(t *testing.T) {
 	pool := pgtest.New(t)
 	ids := enqueue(t, pool, many(300)...)
 	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 
 	receipts, err := deadletter.Table{}.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 	require.NoError(t, err)
@@ -117,7 +169,7 @@ func TestTablesReceiptsFollowTheBatch(t *testing.T) {
 		require.NoError(t, json.Unmarshal(receipt.Document, &document))
 		require.Equal(t, ids[i], document.JobID)
 		require.Equal(t, ids[i],
-			value(t, tx, `select job_id::text from job_dead_letter where dead_letter_id = $1`, document.DeadLetterID))
+			reapertest.One[string](t, tx, `select job_id::text from job_dead_letter where dead_letter_id = $1`, document.DeadLetterID))
 	}
 }
 
@@ -130,14 +182,14 @@ func TestTableCopiesARowWhoseColumnsHaveAnyName(t *testing.T) {
 		t.Run(column, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
-			execute(t, pool, `alter table job_queue add column `+pgx.Identifier{column}.Sanitize()+` text default 'mine'`)
+			reapertest.Exec(t, pool, `alter table job_queue add column `+pgx.Identifier{column}.Sanitize()+` text default 'mine'`)
 			ids := enqueue(t, pool, "invoice")
-			tx := begin(t, pool)
+			tx := reapertest.Begin(t, pool)
 
 			_, err := deadletter.Table{}.Move(t.Context(), tx, claim(t, tx, reference(), ids))
 			require.NoError(t, err)
 			var job map[string]any
-			require.NoError(t, json.Unmarshal([]byte(value(t, tx, `select job::text from job_dead_letter`)), &job))
+			require.NoError(t, json.Unmarshal([]byte(reapertest.One[string](t, tx, `select job::text from job_dead_letter`)), &job))
 			require.Equal(t, "mine", job[column])
 			require.Equal(t, ids[0], job["job_id"])
 		})
@@ -166,9 +218,9 @@ func TestTableThatFailsIsTheServersError(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
 			ids := enqueue(t, pool, "invoice", "mail")
-			tx := begin(t, pool)
+			tx := reapertest.Begin(t, pool)
 			batch := claim(t, tx, reference(), ids)
-			execute(t, tx, test.setUp)
+			reapertest.Exec(t, tx, test.setUp)
 
 			receipts, err := deadletter.Table{Name: test.name}.Move(t.Context(), tx, batch)
 			var pgErr *pgconn.PgError

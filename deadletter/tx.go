@@ -3,6 +3,7 @@ package deadletter
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -25,10 +26,10 @@ var (
 // transact runs work in a transaction and commits it. After a conflict it begins
 // again, unless the transaction is the caller's; so work starts from nothing each
 // time.
-func (t tables) transact(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
+func (t target) transact(ctx context.Context, work func(tx pgx.Tx) error) error {
 	for n := 0; ; n++ {
-		err := t.attempt(ctx, db, work)
-		if n == pgtx.MaxConflicts || pgtx.IsNested(db) || ctx.Err() != nil || !pgtx.IsConflict(err) {
+		err := t.attempt(ctx, work)
+		if n == pgtx.MaxConflicts || t.nested || ctx.Err() != nil || !pgtx.IsConflict(err) {
 			return err
 		}
 	}
@@ -37,15 +38,15 @@ func (t tables) transact(ctx context.Context, db DB, work func(tx pgx.Tx) error)
 // attempt sends BEGIN and the bound of the waits for locks before all else: pgx
 // prepares a statement before it sends it, and to prepare one the server waits for a
 // lock on its tables.
-func (t tables) attempt(ctx context.Context, db DB, work func(tx pgx.Tx) error) error {
-	tx, err := pgtx.Open(ctx, db)
+func (t target) attempt(ctx context.Context, work func(tx pgx.Tx) error) error {
+	tx, err := pgtx.Open(ctx, t.db)
 	if err != nil {
-		return explain("begin", err)
+		return wrap("begin", err)
 	}
 	defer tx.Close(ctx)
 	tx.Setting(t.lockTimeout.queue)
 	if err := tx.Send(ctx, tx.Batch()); err != nil {
-		return explain("begin", err)
+		return wrap("begin", err)
 	}
 	if err := work(tx.Tx); err != nil {
 		return err
@@ -53,9 +54,28 @@ func (t tables) attempt(ctx context.Context, db DB, work func(tx pgx.Tx) error) 
 	switch err := tx.Commit(ctx); {
 	case err == nil:
 		return nil
-	case pgtx.IsNested(db) || pgtx.NotCommitted(err):
-		return explain("commit", err)
+	case t.nested || pgtx.NotCommitted(err):
+		return wrap("commit", err)
 	default:
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
+}
+
+// sqlLockTimeout bounds each wait of the transaction for a lock.
+//
+//	$1 milliseconds  text
+const sqlLockTimeout = `-- deadletter.lock_timeout
+select set_config('lock_timeout', $1::text, true)`
+
+// lockTimeout is how long a statement waits for a lock.
+type lockTimeout time.Duration
+
+// queue queues what sets the bound.
+func (t lockTimeout) queue(b *pgx.Batch) {
+	b.Queue(sqlLockTimeout, pgtx.LockTimeoutMillis(time.Duration(t)))
+}
+
+// short is SQL that sets the bound once a statement has waited for the whole of it.
+func (t lockTimeout) short() string {
+	return "set local lock_timeout = " + pgtx.LockTimeoutMillis(time.Duration(t/100))
 }

@@ -8,11 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // beginner makes a DB of a function.
@@ -68,8 +67,8 @@ func TestARedriveThatBreaksOffLeavesNoTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, _ := openLetters(t, "a", "b", "c")
-			execute(t, pool, `delete from job_queue where job_kind = 'b'`)
-			before := fingerprint(t, pool)
+			reapertest.Exec(t, pool, `delete from job_queue where job_kind = 'b'`)
+			before := reapertest.Contents(t, pool)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			strike := func(tx pgx.Tx) {
@@ -78,9 +77,9 @@ func TestARedriveThatBreaksOffLeavesNoTrace(t *testing.T) {
 					return
 				}
 				pid := int(tx.Conn().PgConn().PID())
-				require.True(t, one[bool](t, pool, `select pg_terminate_backend($1)`, pid))
+				require.True(t, reapertest.One[bool](t, pool, `select pg_terminate_backend($1)`, pid))
 				require.Eventually(t, func() bool {
-					return one[bool](t, pool, `select not exists (select from pg_stat_activity where pid = $1)`, pid)
+					return reapertest.One[bool](t, pool, `select not exists (select from pg_stat_activity where pid = $1)`, pid)
 				}, 30*time.Second, time.Millisecond)
 			}
 			db := beginner(func() (pgx.Tx, error) {
@@ -104,11 +103,11 @@ func TestARedriveThatBreaksOffLeavesNoTrace(t *testing.T) {
 			result, err := deadletter.Redrive(ctx, db, deadletter.Store{}, operator, deadletter.Filter{}, 10)
 			require.Error(t, err)
 			require.Nil(t, result)
-			require.Equal(t, before, fingerprint(t, pool))
+			require.Equal(t, before, reapertest.Contents(t, pool))
 			require.Eventually(t, func() bool { // the server may notice late that the connection is gone
 				return redriveAll(t, pool, deadletter.Filter{}).RedrivenCount == 3
 			}, 30*time.Second, time.Millisecond)
-			requireAgreement(t, pool)
+			reapertest.RequireAgreement(t, pool)
 		})
 	}
 }
@@ -130,7 +129,7 @@ func TestACommitWithoutAnAnswerIsUnknown(t *testing.T) {
 	require.ErrorIs(t, err, deadletter.ErrOutcomeUnknown)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.Empty(t, redriveAll(t, pool, deadletter.Filter{}).Redriven, "calling again is safe")
-	requireAgreement(t, pool)
+	reapertest.RequireAgreement(t, pool)
 
 	result, err := deadletter.Purge(t.Context(), broken, deadletter.Store{}, 0, deadletter.PurgeConfig{})
 	require.ErrorIs(t, err, deadletter.ErrOutcomeUnknown)
@@ -144,7 +143,7 @@ func TestACommitWithoutAnAnswerIsUnknown(t *testing.T) {
 func TestACommitThatFailsIsTheServersError(t *testing.T) {
 	t.Parallel()
 	pool, _ := openLetters(t, "a")
-	before := fingerprint(t, pool)
+	before := reapertest.Contents(t, pool)
 	refused := beginner(func() (pgx.Tx, error) {
 		tx, err := pool.Begin(t.Context())
 		return &meddler{Tx: tx, commit: func() error {
@@ -156,7 +155,7 @@ func TestACommitThatFailsIsTheServersError(t *testing.T) {
 	_, err := deadletter.Redrive(t.Context(), refused, deadletter.Store{}, operator, deadletter.Filter{}, 10)
 	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
 	require.NotErrorIs(t, err, deadletter.ErrOutcomeUnknown)
-	require.Equal(t, before, fingerprint(t, pool))
+	require.Equal(t, before, reapertest.Contents(t, pool))
 }
 
 // A conflict that someone else has caused is no reason to fail.
@@ -197,7 +196,7 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 			}
 			require.Error(t, err)
 			require.Equal(t, 6, begun)
-			requireAgreement(t, pool)
+			reapertest.RequireAgreement(t, pool)
 		})
 	}
 }
@@ -206,9 +205,7 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 func TestAReadOnlyConnectionIsATypedError(t *testing.T) {
 	t.Parallel()
 	pool, _ := openLetters(t, "a")
-	readOnly := pgtest.Connect(t, pool, func(config *pgxpool.Config) {
-		config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
-	})
+	readOnly := reapertest.WithSettings(t, pool, map[string]string{"default_transaction_read_only": "on"})
 
 	_, err := deadletter.Redrive(t.Context(), readOnly, deadletter.Store{}, operator, deadletter.Filter{}, 10)
 	require.ErrorIs(t, err, deadletter.ErrReadOnly)
@@ -221,12 +218,9 @@ func TestAReadOnlyConnectionIsATypedError(t *testing.T) {
 func TestAStricterDefaultDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	pool, ids := openLetters(t, "a")
-	strict := pgtest.Connect(t, pool, func(config *pgxpool.Config) {
-		config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
-	})
-	recorder := &recorder{}
-	strict = pgtest.Connect(t, strict, func(config *pgxpool.Config) { config.ConnConfig.Tracer = recorder })
+	strict := reapertest.WithSettings(t, pool, map[string]string{"default_transaction_isolation": "serializable"})
+	strict, recorder := reapertest.Recording(t, strict)
 
 	require.Equal(t, ids, jobsOf(redriveAll(t, strict, deadletter.Filter{})))
-	require.Contains(t, recorder.statements, "begin isolation level read committed")
+	require.Contains(t, recorder.Statements(), reapertest.Sent{SQL: "begin isolation level read committed"})
 }

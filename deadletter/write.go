@@ -11,14 +11,14 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// errKeptBack is a failure's error when a write changed nothing and said nothing.
-var errKeptBack = errors.New("the write was rejected without an error, by a trigger or a policy")
+// errIgnored is a failure's error when a write changed nothing and said nothing.
+var errIgnored = errors.New("the write was rejected without an error, by a trigger or a policy")
 
 // write writes jobs in groups, so that those which are rejected stand alone and
 // fail. When none can be written, for a reason that is no job's, that is the error.
 // queue queues the writes of a group, and returns which jobs the server left out.
-func (t tables) write(
-	ctx context.Context, tx pgx.Tx, nested bool, jobs []*deadJob,
+func (t target) write(
+	ctx context.Context, tx pgx.Tx, jobs []*deadJob,
 	queue func(b *pgx.Batch, jobs []*deadJob) (missing func(*deadJob) bool),
 ) error {
 	w := &isolate.Writer[*deadJob]{
@@ -30,10 +30,10 @@ func (t tables) write(
 		Reject:      (*deadJob).fail,
 		Ends:        func(err error) bool { return !mayConcernJobs(err) || pgtx.IsConflict(err) },
 		ConcernsAll: mayConcernAll,
-		Constraints: !nested, // a caller's are left to the caller
+		Constraints: !t.nested, // a caller's are left to the caller
 	}
-	if !nested {
-		w.ShortLockTimeout = t.lockTimeout.again().sql()
+	if !t.nested {
+		w.ShortLockTimeout = t.lockTimeout.short()
 	}
 	err := w.Write(ctx, jobs)
 	return discreet(cmp.Or(err, w.Blocked))
@@ -45,7 +45,7 @@ func leftOut(jobs []*deadJob, missing func(*deadJob) bool) error {
 	causes := map[*deadJob]error{}
 	for _, job := range jobs {
 		if missing(job) {
-			causes[job] = errKeptBack
+			causes[job] = errIgnored
 		}
 	}
 	if len(causes) == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lease-governance/leasereaper/internal/gatesql"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
@@ -19,8 +20,8 @@ import (
 const sqlLock = `-- gates.lock
 lock table {table} in exclusive mode`
 
-// sqlSurvey reads the time of a change, and whether the column value holds JSON.
-const sqlSurvey = `-- gates.survey
+// sqlClockAndType reads the time of a change, and whether the column value holds JSON.
+const sqlClockAndType = `-- gates.clock_and_type
 select to_jsonb(clock_timestamp() at time zone 'UTC') #>> '{}' || 'Z',
   pg_typeof((select c.value from {table} c where false)) in ('json'::regtype, 'jsonb'::regtype)`
 
@@ -47,13 +48,13 @@ select $1::text, given.value, $3::timestamptz, $4::text
 from given
 where not exists (select from changed)`
 
-// sqlSign writes who changes a setting, and when. Served by the primary key on
+// sqlTouch writes who changes a setting, and when. Served by the primary key on
 // key.
 //
 //	$1 key    text
 //	$2 time   timestamptz
 //	$3 actor  text
-const sqlSign = `-- gates.sign
+const sqlTouch = `-- gates.touch
 update {table} c
 set updated_at = $2::timestamptz, updated_by = $3::text
 where c.key = $1::text`
@@ -65,17 +66,17 @@ const sqlRemove = `-- gates.remove
 delete from {table} c
 where c.key = $1::text`
 
-// edit is what becomes of one setting.
-type edit struct {
+// change is what becomes of one setting.
+type change struct {
 	key   string
 	value string
 	unset bool
 }
 
-// change makes edits in one transaction, in two exchanges and a commit. The
-// edits are asked for when applies are held off, with the database's clock.
-func (t Table) change(ctx context.Context, db DB, actor string, edits func(now time.Time) []edit) error {
-	name, err := t.quoted()
+// write makes changes in one transaction, in two exchanges and a commit. It asks for
+// the changes when it holds the lock, with the database's clock.
+func (t Table) write(ctx context.Context, db DB, actor string, changes func(now time.Time) []change) error {
+	table, err := gatesql.NewTable(t.Name)
 	if err != nil {
 		return err
 	}
@@ -85,16 +86,16 @@ func (t Table) change(ctx context.Context, db DB, actor string, edits func(now t
 		return fmt.Errorf("gates: begin: %w", err)
 	}
 	defer tx.Close(ctx)
-	w, err := lock(ctx, tx, name)
+	w, err := lock(ctx, tx, table.Name)
 	if err != nil {
 		return fmt.Errorf("gates: lock settings: %w", err)
 	}
 	w.actor = actor
-	for _, e := range edits(w.now) {
-		w.queue(e)
+	for _, c := range changes(w.now) {
+		w.queue(c)
 	}
 	if err := tx.SendBatch(ctx, &w.Batch).Close(); err != nil {
-		return fmt.Errorf("gates: write settings: %w", typed(err))
+		return fmt.Errorf("gates: write settings: %w", wrapColumn(err))
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return fmt.Errorf("gates: commit: %w", err)
@@ -117,7 +118,7 @@ func lock(ctx context.Context, tx pgx.Tx, table string) (*writer, error) {
 	var now string
 	b := &pgx.Batch{}
 	b.Queue(w.sql(sqlLock))
-	b.Queue(w.sql(sqlSurvey)).QueryRow(func(row pgx.Row) error { return row.Scan(&now, &w.json) })
+	b.Queue(w.sql(sqlClockAndType)).QueryRow(func(row pgx.Row) error { return row.Scan(&now, &w.json) })
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return nil, err
 	}
@@ -129,39 +130,39 @@ func lock(ctx context.Context, tx pgx.Tx, table string) (*writer, error) {
 	return w, nil
 }
 
-func (w *writer) queue(e edit) {
-	if e.unset {
-		w.Queue(w.sql(sqlSign), e.key, w.now, w.actor)
-		w.Queue(w.sql(sqlRemove), e.key)
+func (w *writer) queue(c change) {
+	if c.unset {
+		w.Queue(w.sql(sqlTouch), c.key, w.now, w.actor)
+		w.Queue(w.sql(sqlRemove), c.key)
 		return
 	}
-	value := e.value
+	value := c.value
 	if w.json {
-		value = inJSON(e)
+		value = toJSON(c)
 	}
-	w.Queue(w.sql(sqlWrite), e.key, value, w.now, w.actor)
+	w.Queue(w.sql(sqlWrite), c.key, value, w.now, w.actor)
 }
 
 func (w *writer) sql(statement string) string {
 	return strings.ReplaceAll(statement, "{table}", w.table)
 }
 
-// inJSON returns a value as JSON, the gates' as booleans, so that others who read
+// toJSON returns a value as JSON, the gates' as booleans, so that others who read
 // the table can use them as such.
-func inJSON(e edit) string {
-	values := Values{e.key: e.value}
-	var value any = e.value
-	if _, isGate := gateOf(e.key); isGate {
-		value, _ = values.boolean(e.key, false)
-	} else if e.key == BackoffBaseSec {
+func toJSON(c change) string {
+	values := Values{c.key: c.value}
+	var value any = c.value
+	if _, isGate := gateOf(c.key); isGate {
+		value, _ = values.boolean(c.key, false)
+	} else if c.key == BackoffBaseSec {
 		value, _ = values.BackoffBase()
 	}
 	data, _ := json.Marshal(value) // a string, a boolean or a number always has its JSON
 	return string(data)
 }
 
-// typed makes ErrColumn of the server's words for a value that does not fit.
-func typed(err error) error {
+// wrapColumn makes ErrColumn of the server's words for a value that does not fit.
+func wrapColumn(err error) error {
 	const dataException, datatypeMismatch = "22", "42804"
 	if code := pgtx.Code(err); pgtx.Class(code) == dataException || code == datatypeMismatch {
 		return fmt.Errorf("%w: %w", ErrColumn, err)

@@ -2,25 +2,21 @@ package gates_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // current reads the settings as an apply on this pool would.
 func current(t *testing.T, pool *pgxpool.Pool) gates.Values {
 	t.Helper()
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it only read
-	values, err := gates.CurrentSetting{}.Read(t.Context(), tx, gates.Keys())
+	values, err := read(t.Context(), pool, gates.CurrentSetting{})
 	require.NoError(t, err)
 	return values
 }
@@ -28,9 +24,8 @@ func current(t *testing.T, pool *pgxpool.Pool) gates.Values {
 // store alters a setting of the database for sessions to come.
 func store(t *testing.T, pool *pgxpool.Pool, key, value string) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `do $$ begin
+	reapertest.Exec(t, pool, `do $$ begin
 		execute format('alter database %I set `+key+` = %L', current_database(), '`+value+`'); end $$`)
-	require.NoError(t, err)
 }
 
 // Closing must work at once, and an opening must not open for a session that
@@ -116,7 +111,7 @@ func TestCurrentSettingGoesByTheEarlierEndOfTwoWindows(t *testing.T) {
 				store(t, pool, gates.WindowUntil, test.session)
 			}
 			pool.Reset()
-			tx := begin(t, pool) // the session has it, whatever is stored now
+			tx := reapertest.Begin(t, pool) // the session has it, whatever is stored now
 			store(t, pool, gates.WindowUntil, test.stored)
 			values, err := gates.CurrentSetting{}.Read(t.Context(), tx, gates.Keys())
 			require.NoError(t, err)
@@ -136,61 +131,4 @@ func TestCurrentSettingTakesEmptyForUnset(t *testing.T) {
 	require.NoError(t, tx.Rollback(t.Context())) // now it is there, and empty
 
 	require.Empty(t, current(t, pool))
-}
-
-// Looking must not take the locks that only an apply should hold.
-func TestPeekReadsWithoutALock(t *testing.T) {
-	t.Parallel()
-	pool := pgtest.New(t)
-	_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'true')`, gates.ReaperEnabled)
-	require.NoError(t, err)
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer tx.Rollback(context.WithoutCancel(t.Context())) //nolint:errcheck // it only read
-	_, err = tx.Exec(t.Context(), `set transaction read only`)
-	require.NoError(t, err)
-
-	values, err := gates.Table{}.Peek(t.Context(), tx, gates.Keys())
-
-	require.NoError(t, err)
-	require.Equal(t, gates.Values{gates.ReaperEnabled: "true"}, values)
-	_, err = pool.Exec(t.Context(), `select from queue_config for update nowait`)
-	require.NoError(t, err)
-}
-
-// A tool that asks for one gate must get that gate's own meaning.
-func TestGateTellsOfOneGate(t *testing.T) {
-	t.Parallel()
-
-	tests := map[string]struct {
-		key, value string
-		open       bool
-	}{
-		"an enabling gate that is true":  {gates.ReaperEnabled, "true", true},
-		"an enabling gate that is false": {gates.SubstrateEnabled, "false", false},
-		"the dry-run gate that is true":  {gates.DryRunOnly, "true", false},
-		"the dry-run gate that is false": {gates.DryRunOnly, "false", true},
-		"no gate":                        {gates.BackoffBaseSec, "true", false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			open, err := gates.Values{test.key: test.value}.Gate(test.key, time.Now())
-			require.NoError(t, err)
-			require.Equal(t, test.open, open)
-			open, err = gates.Values{}.Gate(test.key, time.Now())
-			require.NoError(t, err)
-			require.False(t, open)
-		})
-	}
-	_, err := gates.Values{gates.ReaperEnabled: "?"}.Gate(gates.ReaperEnabled, time.Now())
-	var invalid *gates.ValueError
-	require.ErrorAs(t, err, &invalid)
-}
-
-func ExampleTable() {
-	source := gates.Table{Name: pgx.Identifier{"ops", "settings"}}
-	fmt.Println(source.Validate())
-	// Output:
-	// <nil>
 }

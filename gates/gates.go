@@ -1,12 +1,8 @@
 package gates
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // The keys of the settings an apply depends on.
@@ -31,37 +27,6 @@ func Keys() []string {
 // Values holds settings by key, in their text form. A key that is absent is
 // unset and means its default.
 type Values map[string]string
-
-// Source reads settings. Read is called inside the apply's transaction, before
-// anything is locked or written, and returns what is set of keys. A source that
-// outlives the decision, as a table does, holds its answer still until that
-// transaction ends; otherwise a gate may close between the decision and the
-// commit. An error means closed, and the apply returns it.
-type Source interface {
-	Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error)
-}
-
-// SourceFunc makes a [Source] of a function, for a feature-flag service, say. A
-// panic in it is an error, and so a closed gate. Its answer is not fenced.
-type SourceFunc func(ctx context.Context, tx pgx.Tx, keys []string) (Values, error)
-
-// Validate reports a nil function.
-func (f SourceFunc) Validate() error {
-	if f == nil {
-		return errors.New("gates: source function is nil")
-	}
-	return nil
-}
-
-// Read calls f.
-func (f SourceFunc) Read(ctx context.Context, tx pgx.Tx, keys []string) (values Values, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			values, err = nil, fmt.Errorf("gates: source panicked: %v", p)
-		}
-	}()
-	return f(ctx, tx, keys)
-}
 
 // gate is one row of the table in the package comment.
 type gate struct {

@@ -42,9 +42,9 @@ func (t Table) OpenWindow(
 	if err := errors.Join(checkActor(actor), checkDuration(duration)); err != nil {
 		return time.Time{}, err
 	}
-	err = t.change(ctx, db, actor, func(now time.Time) []edit {
+	err = t.write(ctx, db, actor, func(now time.Time) []change {
 		until = now.Add(duration).Truncate(time.Microsecond)
-		return []edit{
+		return []change{
 			{key: DryRunOnly, value: "false"},
 			{key: WindowUntil, value: until.Format(time.RFC3339Nano)},
 		}
@@ -66,8 +66,8 @@ func (t Table) CloseWindow(ctx context.Context, db DB, actor string) error {
 	if err := checkActor(actor); err != nil {
 		return err
 	}
-	return t.change(ctx, db, actor, func(time.Time) []edit {
-		return []edit{{key: DryRunOnly, value: "true"}, {key: WindowUntil, unset: true}}
+	return t.write(ctx, db, actor, func(time.Time) []change {
+		return []change{{key: DryRunOnly, value: "true"}, {key: WindowUntil, unset: true}}
 	})
 }
 
@@ -94,8 +94,8 @@ func (t Table) Set(ctx context.Context, db DB, actor, key, value string) error {
 	if err != nil {
 		return err
 	}
-	return t.change(ctx, db, actor, func(time.Time) []edit {
-		return []edit{{key: key, value: value}}
+	return t.write(ctx, db, actor, func(time.Time) []change {
+		return []change{{key: key, value: value}}
 	})
 }
 
@@ -108,8 +108,8 @@ func (t Table) Unset(ctx context.Context, db DB, actor, key string) error {
 	if err := errors.Join(checkActor(actor), Values{}.Check(key)); err != nil {
 		return err
 	}
-	return t.change(ctx, db, actor, func(time.Time) []edit {
-		return []edit{{key: key, unset: true}}
+	return t.write(ctx, db, actor, func(time.Time) []change {
+		return []change{{key: key, unset: true}}
 	})
 }
 

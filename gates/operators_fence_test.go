@@ -12,30 +12,19 @@ import (
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // changes are what an operator does, each of which an apply may have to stop for.
 var changes = map[string]struct {
-	do func(ctx context.Context, db gates.DB) error
-	// reason is why an apply that had to wait for it is refused; "": it is not.
-	reason string
+	do     operation
+	reason string // why an apply that had to wait for it is refused; "": it is not
 }{
-	"a window is opened": {func(ctx context.Context, db gates.DB) error {
-		_, err := gates.Table{}.OpenWindow(ctx, db, operator, time.Hour)
-		return err
-	}, ""},
-	"a window is closed": {func(ctx context.Context, db gates.DB) error {
-		return gates.Table{}.CloseWindow(ctx, db, operator)
-	}, dryRun + "=true"},
-	"a window's end is added": {func(ctx context.Context, db gates.DB) error {
-		return gates.Table{}.Set(ctx, db, operator, gates.WindowUntil, "-infinity")
-	}, gates.WindowUntil + "=-infinity"},
-	"a gate is closed": {func(ctx context.Context, db gates.DB) error {
-		return gates.Table{}.Set(ctx, db, operator, enabled, "no")
-	}, enabled + "=false"},
-	"a gate is unset": {func(ctx context.Context, db gates.DB) error {
-		return gates.Table{}.Unset(ctx, db, operator, substrate)
-	}, substrate + "=false"},
+	"a window is opened":      {operation{"open", "", ""}, ""},
+	"a window is closed":      {operation{"close", "", ""}, dryRun + "=true"},
+	"a window's end is added": {operation{"set", gates.WindowUntil, "-infinity"}, gates.WindowUntil + "=-infinity"},
+	"a gate is closed":        {operation{"set", enabled, "no"}, enabled + "=false"},
+	"a gate is unset":         {operation{"unset", substrate, ""}, substrate + "=false"},
 }
 
 // The operator closes the window, sees that it is done, and repairs the queue by
@@ -48,11 +37,11 @@ func TestAChangeWaitsForTheApplyThatHasRead(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
 			set(t, pool, open())
-			apply := begin(t, pool)
+			apply := reapertest.Begin(t, pool)
 			_, err := gates.Table{}.Read(t.Context(), apply, gates.Keys())
 			require.NoError(t, err)
 
-			changed := startFunc(t, pool, func(ctx context.Context, tx pgx.Tx) error { return change.do(ctx, tx) })
+			changed := startFunc(t, pool, func(ctx context.Context, tx pgx.Tx) error { return change.do.run(ctx, tx) })
 			end(t, apply, false)
 			require.NoError(t, changed.wait(t))
 		})
@@ -69,14 +58,14 @@ func TestAnApplyWaitsForAChangeUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
-			for mode, reaper := range inEveryMode(t, pool) {
+			for mode, reaper := range reapertest.InEveryMode(t, pool) {
 				_, err := pool.Exec(t.Context(), `truncate queue_config`)
 				require.NoError(t, err)
 				set(t, pool, open())
 				_, err = read(t.Context(), reaper, gates.Table{}) // the statement is prepared
 				require.NoError(t, err)
-				changing := begin(t, pool)
-				require.NoError(t, change.do(t.Context(), changing))
+				changing := reapertest.Begin(t, pool)
+				require.NoError(t, change.do.run(t.Context(), changing))
 
 				var values gates.Values
 				reading := startFunc(t, reaper, func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -99,7 +88,7 @@ func TestReapersThatTakeTurnsDoNotKeepAChangeWaiting(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	set(t, pool, open())
-	reaper := begin(t, pool)
+	reaper := reapertest.Begin(t, pool)
 	_, err := gates.Table{}.Read(t.Context(), reaper, gates.Keys())
 	require.NoError(t, err)
 	closing := startFunc(t, pool, func(ctx context.Context, tx pgx.Tx) error {
@@ -124,13 +113,13 @@ func TestAChangeLeavesPlainReadersAlone(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	set(t, pool, open())
-	changing := begin(t, pool)
+	changing := reapertest.Begin(t, pool)
 	require.NoError(t, gates.Table{}.CloseWindow(t.Context(), changing, operator))
-	reading := begin(t, pool)
+	reading := reapertest.Begin(t, pool)
 	_, err := reading.Exec(t.Context(), `set local lock_timeout = '5s'`)
 	require.NoError(t, err)
 
-	values, err := gates.Table{}.Peek(t.Context(), reading, gates.Keys())
+	values, err := gates.Table{}.ReadUnlocked(t.Context(), reading, gates.Keys())
 
 	require.NoError(t, err)
 	require.Equal(t, gates.Values(open()), values)
@@ -141,7 +130,7 @@ func TestAChangeThatIsGivenUpLeavesNothing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	set(t, pool, open())
-	apply := begin(t, pool)
+	apply := reapertest.Begin(t, pool)
 	_, err := gates.Table{}.Read(t.Context(), apply, gates.Keys())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -5,34 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
-
-const operator = "ops@example.com"
-
-// row is a row of a settings table.
-type row struct{ Value, By string }
-
-// rows returns what stands in a settings table, by key.
-func rows(t *testing.T, pool *pgxpool.Pool, table string) map[string]row {
-	t.Helper()
-	found, err := pool.Query(t.Context(), `select key, value::text, updated_by from `+table)
-	require.NoError(t, err)
-	all := map[string]row{}
-	var key string
-	var r row
-	_, err = pgx.ForEachRow(found, []any{&key, &r.Value, &r.By}, func() error {
-		all[key] = r
-		return nil
-	})
-	require.NoError(t, err)
-	return all
-}
 
 // An operator opens a window from a laptop whose clock is wrong. It must last as
 // long as was said, on the machine that counts, and say who opened it.

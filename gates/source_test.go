@@ -112,24 +112,6 @@ func TestSourceFuncTurnsAPanicIntoAnError(t *testing.T) {
 	require.Nil(t, values)
 }
 
-func ExampleValues_Refusal() {
-	values := gates.Values{
-		gates.SubstrateEnabled: "on",
-		gates.ReaperEnabled:    "no",
-	}
-	fmt.Println(values.Refusal(time.Now()))
-
-	values[gates.ReaperEnabled] = "perhaps"
-	_, err := values.Refusal(time.Now())
-	var valueErr *gates.ValueError
-	if errors.As(err, &valueErr) {
-		fmt.Printf("%s is set to %q\n", valueErr.Key, valueErr.Value)
-	}
-	// Output:
-	// queue.lease.reaper_enabled=false <nil>
-	// queue.lease.reaper_enabled is set to "perhaps"
-}
-
 func ExampleStatic() {
 	source := gates.Static{SubstrateEnabled: true, ReaperEnabled: true}
 	values, err := source.Read(context.Background(), nil, gates.Keys())

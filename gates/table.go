@@ -2,12 +2,10 @@ package gates
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/gatesql"
 )
 
 var _ Source = Table{}
@@ -29,87 +27,36 @@ type Table struct {
 	Name pgx.Identifier
 }
 
-// sqlPeek reads the settings. The detour over jsonb gives the bare text of a text, a
-// boolean and a jsonb value alike. Served by the primary key on key.
-//
-//	$1 keys  text[]
-const sqlPeek = `-- gates.read
-select c.key, to_jsonb(c.value) #>> '{}' as value
-from {table} c
-where c.key = any($1::text[])
-order by c.key`
-
-// sqlRead is sqlPeek that also locks the rows FOR SHARE.
-const sqlRead = sqlPeek + `
-for share of c`
-
-// Peek reads like Read, and locks nothing. So it needs SELECT alone and works in
-// a read-only transaction, but what it reads is no fence.
-func (t Table) Peek(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
-	return send(ctx, tx, t, keys, false)
-}
-
 // Read reads what is set of keys. A key with two rows is a [*ValueError] with the
 // first one's value.
 func (t Table) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
-	return send(ctx, tx, t, keys, true)
+	return t.read(ctx, tx, keys, true)
 }
 
-// Queue queues the statement of Read, or of Peek when there is to be no fence.
-func (t Table) Queue(b *pgx.Batch, keys []string, fence bool) func() (Values, error) {
-	name, err := t.quoted()
+// ReadUnlocked reads like Read, and locks nothing. So it needs SELECT alone and works
+// in a read-only transaction, but what it reads is no fence.
+func (t Table) ReadUnlocked(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
+	return t.read(ctx, tx, keys, false)
+}
+
+func (t Table) read(ctx context.Context, tx pgx.Tx, keys []string, lock bool) (Values, error) {
+	table, err := gatesql.NewTable(t.Name)
 	if err != nil {
-		return func() (Values, error) { return nil, err }
+		return nil, err
 	}
-	sql := sqlPeek
-	if fence {
-		sql = sqlRead
+	answer, err := read(ctx, tx, table, keys, lock)
+	if err != nil {
+		return nil, err
 	}
-	var rows []setting
-	b.Queue(strings.Replace(sql, "{table}", name, 1), keys).Query(func(found pgx.Rows) error {
-		var row setting
-		_, err := pgx.ForEachRow(found, []any{&row.Key, &row.Value}, func() error {
-			rows = append(rows, row)
-			return nil
-		})
-		return err
-	})
-	return func() (Values, error) { return valuesOf(rows) }
-}
-
-// setting is a row of sqlRead.
-type setting struct {
-	Key   string
-	Value *string
-}
-
-// valuesOf takes rows in the order of their keys.
-func valuesOf(rows []setting) (Values, error) {
-	values := make(Values, len(rows))
-	for i, row := range rows {
-		if i > 0 && row.Key == rows[i-1].Key {
-			return nil, &ValueError{row.Key, values[row.Key], "is one of several rows for this key"}
-		}
-		if row.Value != nil {
-			values[row.Key] = *row.Value
-		}
+	if len(answer.Unclear) > 0 {
+		key := answer.Unclear[0].Key
+		return nil, &ValueError{key, answer.Values[key], "is one of several rows for this key"}
 	}
-	return values, nil
+	return answer.Values, nil
 }
 
 // Validate reports a name that no table can have.
 func (t Table) Validate() error {
-	_, err := t.quoted()
+	_, err := gatesql.NewTable(t.Name)
 	return err
-}
-
-func (t Table) quoted() (string, error) {
-	if len(t.Name) == 0 {
-		return "queue_config", nil
-	}
-	name, err := pgtext.Name(t.Name)
-	if err != nil {
-		return "", fmt.Errorf("gates: settings table: %w", err)
-	}
-	return name, nil
 }

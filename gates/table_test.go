@@ -1,17 +1,81 @@
 package gates_test
 
 import (
-	"context"
+	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
+
+// Looking must not take the locks that only an apply should hold.
+func TestReadUnlockedTakesNoLock(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'true')`, gates.ReaperEnabled)
+	require.NoError(t, err)
+	tx := reapertest.Begin(t, pool)
+	reapertest.Exec(t, tx, `set transaction read only`)
+
+	values, err := gates.Table{}.ReadUnlocked(t.Context(), tx, gates.Keys())
+
+	require.NoError(t, err)
+	require.Equal(t, gates.Values{gates.ReaperEnabled: "true"}, values)
+	_, err = pool.Exec(t.Context(), `select from queue_config for update nowait`)
+	require.NoError(t, err)
+}
+
+func ExampleTable() {
+	source := gates.Table{Name: pgx.Identifier{"ops", "settings"}}
+	fmt.Println(source.Validate())
+	// Output:
+	// <nil>
+}
+
+// Administrators grant what the documentation names and no more. If that is not
+// enough, no apply ever runs; if less were, the fence would not be there.
+func TestTableNeedsSelectAndUpdateOfAnyOneColumn(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		grant    string
+		sqlState string
+	}{
+		"of updated_at":               {`select, update (updated_at)`, ""},
+		"of another column":           {`select, update (updated_by)`, ""},
+		"of all columns":              {`select, update`, ""},
+		"of the read columns":         {`select (key, value), update (updated_at)`, ""},
+		"only select":                 {`select`, "42501"},
+		"only update":                 {`update`, "42501"},
+		"without the values":          {`select (key), update (updated_at)`, "42501"},
+		"insert and delete instead":   {`select, insert`, "42501"},
+		"references is no substitute": {`select, references`, "42501"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.New(t)
+			set(t, pool, open())
+			tx := as(t, pool, test.grant)
+
+			values, err := gates.Table{}.Read(t.Context(), tx, gates.Keys())
+			if test.sqlState == "" {
+				require.NoError(t, err)
+				require.Equal(t, gates.Values(open()), values)
+				return
+			}
+			var pgErr *pgconn.PgError
+			require.ErrorAs(t, err, &pgErr)
+			require.Equal(t, test.sqlState, pgErr.Code)
+			require.Nil(t, values)
+		})
+	}
+}
 
 // Settings tables differ: one keeps text, one booleans, one jsonb. A value that
 // arrives with its quotes, or a NULL that arrives as a text, decides wrongly.
@@ -64,16 +128,6 @@ func TestTableReadsTheColumnValueOfAnyType(t *testing.T) {
 	}
 }
 
-// read reads all keys in a transaction that is rolled back.
-func read(ctx context.Context, pool *pgxpool.Pool, source gates.Source) (gates.Values, error) {
-	tx, err := pool.Begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	return source.Read(ctx, tx, gates.Keys())
-}
-
 // A table full of other people's settings is read, and locked, for the reaper's
 // keys alone.
 func TestTableReadsOnlyTheKeysItIsAskedFor(t *testing.T) {
@@ -88,30 +142,12 @@ func TestTableReadsOnlyTheKeysItIsAskedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, gates.Values{substrate: "true", enabled: "false", dryRun: "no", gates.BackoffBaseSec: "30"}, got)
 
-	tx := begin(t, pool)
+	tx := reapertest.Begin(t, pool)
 	got, err = gates.Table{}.Read(t.Context(), tx, []string{dryRun})
 	require.NoError(t, err)
 	require.Equal(t, gates.Values{dryRun: "no"}, got)
 	_, err = pool.Exec(t.Context(), `update queue_config set value = '90' where key not in ($1, 'x')`, dryRun)
 	require.NoError(t, err, "what was not asked for is not locked")
-}
-
-// set fills queue_config.
-func set(t *testing.T, pool *pgxpool.Pool, settings map[string]string) {
-	t.Helper()
-	for key, value := range settings {
-		_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, $2)`, key, value)
-		require.NoError(t, err)
-	}
-}
-
-// begin begins a transaction that ends with the test.
-func begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
-	t.Helper()
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
-	return tx
 }
 
 // A reaper that is pointed at no table, or at something else, says so; it does

@@ -49,9 +49,9 @@ func before(a, b pgtype.Timestamptz) bool {
 	return cmp.Or(cmp.Compare(a.InfinityModifier, b.InfinityModifier), a.Time.Compare(b.Time)) < 0
 }
 
-// spelling is what PostgreSQL and RFC 3339 agree on, and the shorter and longer
+// timePattern is what PostgreSQL and RFC 3339 agree on, and the shorter and longer
 // offsets that PostgreSQL prints. It has the date, the time and the offset.
-var spelling = regexp.MustCompile(
+var timePattern = regexp.MustCompile(
 	`^(\d{4}-\d\d-\d\d)[ t](\d\d:\d\d:\d\d(?:\.\d{1,9})?)(z|[+-](?:0\d|1[0-5])(?::[0-5]\d){0,2})$`)
 
 // parseTime takes times in the spellings that Window names.
@@ -63,7 +63,7 @@ func parseTime(value string) (parsed pgtype.Timestamptz, ok bool) {
 	case "-infinity":
 		return pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}, true
 	}
-	part := spelling.FindStringSubmatch(word)
+	part := timePattern.FindStringSubmatch(word)
 	if part == nil {
 		return pgtype.Timestamptz{}, false
 	}

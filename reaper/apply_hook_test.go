@@ -113,7 +113,7 @@ func TestActionsCarryWhatMetricsNeed(t *testing.T) {
 	require.Equal(t, "ancient", actions[0].JobKind)
 	require.Empty(t, actions[0].LeaseOwner)
 	require.Equal(t, time.Duration(1<<63-1), actions[0].Overdue)
-	require.True(t, actions[0].LeaseUntil.Equal(reaper.NegInfinity()))
+	require.True(t, actions[0].LeaseUntil.Equal(reaper.NegativeInfinity()))
 	require.Equal(t, "late", actions[1].JobKind)
 	require.Equal(t, "worker-1", actions[1].LeaseOwner)
 	require.GreaterOrEqual(t, actions[1].Overdue, 90*time.Second)

@@ -80,9 +80,9 @@ func TestApplyGivesEachJobItsDue(t *testing.T) {
 	require.Equal(t, 1, result.DeadLetterCount)
 	require.Len(t, result.Actions, 2)
 	reset, move := result.Actions[0], result.Actions[1]
-	require.Equal(t, reaper.ResetToRetryWaiting, reset.Action)
+	require.Equal(t, reaper.ActionReset, reset.Action)
 	require.EqualValues(t, 10, reset.BackoffSec)
-	require.Equal(t, reaper.MovedToDeadLetter, move.Action)
+	require.Equal(t, reaper.ActionMoved, move.Action)
 	require.Equal(t, 5, move.Attempts)
 
 	var document struct {

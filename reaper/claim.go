@@ -10,6 +10,7 @@ import (
 	"github.com/lease-governance/leasereaper/backoff"
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // begin begins the transaction, reads the gates, and claims the first batch, all in
@@ -51,7 +52,7 @@ func (a *attempt) firstBatch() *pgx.Batch {
 }
 
 // looksFirst reports whether there is something to read before the claim.
-func (a *attempt) looksFirst(known *tables) bool {
+func (a *attempt) looksFirst(known *stmt.Tables) bool {
 	return known == nil || a.lookFirst || a.r.source == nil || a.limitsStale() || a.r.refused.Load()
 }
 
@@ -59,11 +60,11 @@ func (a *attempt) looksFirst(known *tables) bool {
 // what may refuse the apply: so a gate that stays closed costs no lock, and one that
 // is closed is told before an error of the claim. A source of the caller's own is
 // read here. It also finds out what is known of the tables, if that is not known yet.
-func (a *attempt) look(ctx context.Context, known *tables) (reason string, err error) {
+func (a *attempt) look(ctx context.Context, known *stmt.Tables) (reason string, err error) {
 	batch := a.firstBatch()
 	if known == nil {
-		known = &tables{}
-		a.r.queueTables(batch, known)
+		known = &stmt.Tables{}
+		known.Queue(batch, a.r.cfg.Queue.Name, a.r.letters)
 	}
 	evaluate := a.queueGates(batch, false)
 	overfull := a.queueOverfull(batch)
@@ -82,14 +83,18 @@ func (a *attempt) look(ctx context.Context, known *tables) (reason string, err e
 }
 
 // queueGates queues the reading of the gates. The function it returns gives the
-// reason for a refusal once the batch was answered.
+// reason for a refusal once the batch was answered. Of an answer that is unclear the
+// source itself says what it means.
 func (a *attempt) queueGates(batch *pgx.Batch, fence bool) func(context.Context) (string, error) {
 	if a.r.source == nil {
 		return func(context.Context) (string, error) { return "", nil }
 	}
-	read := a.r.source.Queue(batch, gates.Keys(), fence)
-	return func(context.Context) (string, error) {
-		values, err := read()
+	answer := a.r.source.Queue(batch, gates.Keys(), fence)
+	return func(ctx context.Context) (string, error) {
+		if len(answer.Unclear) == 0 {
+			return a.evaluate(answer.Values)
+		}
+		values, err := a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
 		if err != nil {
 			return "", fmt.Errorf("reaper: read gates: %w", err)
 		}
@@ -127,7 +132,7 @@ func (a *attempt) limitsStale() bool { return a.r.cfg.MaxStale > 0 && a.req.plan
 func (a *attempt) queueOverfull(batch *pgx.Batch) *bool {
 	overfull := new(bool)
 	if a.limitsStale() {
-		batch.Queue(a.r.sql.overfull, a.r.scope, int64(a.r.cfg.MaxStale)).QueryRow(func(row pgx.Row) error {
+		batch.Queue(a.r.sql.ExceedsMaxStale, a.r.scope, int64(a.r.cfg.MaxStale)).QueryRow(func(row pgx.Row) error {
 			return row.Scan(overfull)
 		})
 	}
@@ -150,16 +155,16 @@ func (a *attempt) claim(ctx context.Context) ([]*claimedJob, error) {
 func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 	var jobs []*claimedJob
 	scan := func(found pgx.Rows) (err error) {
-		jobs, err = scanClaim(found)
+		jobs, err = a.r.cfg.Queue.scanClaim(found)
 		return err
 	}
 	if a.req.plan != nil {
 		a.queuePlan(batch, scan, &jobs)
 	} else {
 		a.queueSettings(batch)
-		sql, args := a.rows().claim, []any{a.r.scope, int64(a.req.limit), a.req.after.leaseUntil, a.req.after.id}
+		sql, args := a.rows().Claim, []any{a.r.scope, int64(a.req.limit), a.req.after.leaseUntil, a.req.after.id}
 		if a.req.exclude != "" {
-			sql, args = a.rows().claimOthers, append(args, a.req.exclude)
+			sql, args = a.rows().ClaimNotRejected, append(args, a.req.exclude)
 		}
 		batch.Queue(sql, args...).Query(scan)
 	}
@@ -175,11 +180,11 @@ func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 
 // rows are the statements that find rows by their addresses, where that is safe. On
 // the isolating way they are found by their keys: a trigger may have moved a row.
-func (a *attempt) rows() *rowStatements {
-	if a.tables.plain && a.mode == modeFast {
-		return &a.r.sql.byAddress
+func (a *attempt) rows() *stmt.Rows {
+	if a.tables.Plain && a.mode == modeFast {
+		return &a.r.sql.ByAddress
 	}
-	return &a.r.sql.byKey
+	return &a.r.sql.ByKey
 }
 
 // assignDelays asks the backoff policy for the delay of each job that is reset.
@@ -187,72 +192,25 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 	return recoverPanic("reaper: backoff policy", func() error {
 		for _, job := range jobs {
 			if !job.exhausted {
-				job.delaySec = backoff.Clamp(a.r.cfg.Backoff.DelaySec(job.bumped, a.baseSec))
+				job.delaySec = min(max(a.r.cfg.backoffOf(job.kind).DelaySec(job.bumped, a.baseSec), 0), backoff.MaxSec)
 			}
 		}
 		return nil
 	})
 }
 
-// scanClaim reads the rows of a claim. It scans them itself, since nothing runs more
-// often: texts are the same bytes in either format, and kinds and owners repeat.
-// Jobs are allocated some at a time, and not copied again.
-func scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
-	defer rows.Close()
-	if err := checkLeaseType(rows); err != nil {
-		return nil, err
-	}
-	var leaseUntil pgtype.Timestamptz
-	var atEdge pgtype.Bool
-	var job claimedJob
-	columns := []any{nil, &job.address, nil, nil, &leaseUntil, &job.attempts, &atEdge, &job.exhausted}
-	repeated := map[string]string{}
-	var block []claimedJob
-	for rows.Next() {
-		if err := rows.Scan(columns...); err != nil {
-			return nil, err
-		}
-		texts := rows.RawValues()
-		job.id, job.kind, job.owner = string(texts[0]), intern(repeated, texts[2]), intern(repeated, texts[3])
-		job.leaseUntil = fromServer(leaseUntil).UnixMicro()
-		job.bumped = job.attempts
-		if !atEdge.Bool {
-			job.bumped++
-		}
-		if len(block) == cap(block) {
-			block = make([]claimedJob, 0, min(len(jobs)+1, 100))
-		}
-		block = append(block, job)
-		jobs = append(jobs, &block[len(block)-1])
-	}
-	return jobs, rows.Err()
-}
-
-// intern returns one string for each text, which is empty for NULL.
-func intern(known map[string]string, text []byte) string {
-	s, ok := known[string(text)]
-	if !ok {
-		s = string(text)
-		known[s] = s
-	}
-	return s
-}
-
 // checkLeaseType reports a lease's end without a time zone, which would be taken
-// for one in the session's zone, and live leases for stale ones.
+// for one in the session's zone, and live leases for stale ones; and a scheduled time
+// of the same kind, where it is read.
 func checkLeaseType(rows pgx.Rows) error {
 	if err := rows.Err(); err != nil { // such rows have no fields to ask for
 		return err
 	}
 	for _, field := range rows.FieldDescriptions() {
-		if field.Name == "lease_until" && field.DataTypeOID != pgtype.TimestamptzOID {
+		isTime := field.Name == "lease_until" || field.Name == "scheduled_at"
+		if isTime && field.DataTypeOID != pgtype.TimestamptzOID {
 			return ErrLeaseType
 		}
 	}
 	return nil
-}
-
-func discard(rows pgx.Rows) error {
-	rows.Close()
-	return rows.Err()
 }

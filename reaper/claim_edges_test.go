@@ -118,7 +118,7 @@ func TestDryRunShowsNegativeInfinity(t *testing.T) {
 	result, err := reapertest.New(t, pool, reaper.Config{}).DryRun(t.Context(), 1)
 
 	require.NoError(t, err)
-	require.True(t, result.Jobs[0].LeaseUntil.Equal(reaper.NegInfinity()))
+	require.True(t, result.Jobs[0].LeaseUntil.Equal(reaper.NegativeInfinity()))
 	text := reapertest.JSON(t, result)
 	require.Contains(t, text, `"lease_until":"-infinity"`)
 	require.Contains(t, text, `"overdue_seconds":9223372036854775807`)

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +20,7 @@ import (
 	"github.com/lease-governance/leasereaper/backoff"
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // DB begins transactions: a pool, a connection, or a transaction of the
@@ -40,7 +45,7 @@ type Config struct {
 	Queue Table
 
 	// Gates decides whether an apply may go ahead. A source that opens too
-	// easily takes the operators' hand off the switch. Default: [gates.Table]
+	// easily reaps where operators meant to prevent it. Default: [gates.Table]
 	// over queue_config.
 	Gates gates.Source
 
@@ -52,6 +57,9 @@ type Config struct {
 	// kills its workers kills many; too long, and work lies idle. Default:
 	// [backoff.Exponential] without jitter, over the operators' base.
 	Backoff backoff.Policy
+
+	// KindBackoff is Backoff for single kinds, spelled just so. Default: Backoff for all.
+	KindBackoff map[string]backoff.Policy
 
 	// Grace is how far past its end a lease must be to count as stale, by the
 	// database's clock. It is rounded down to whole microseconds, and one that is
@@ -73,8 +81,8 @@ type Config struct {
 
 	// KindGrace is Grace for single kinds, such as one whose heartbeats are slower.
 	// It may be shorter or longer than Grace, and is rounded as Grace is; 0 is stale
-	// at once. With it [Reaper.Run] reads all live leases at each look, to know which
-	// is due next. Default: Grace for all.
+	// at once. With it [Reaper.Run] reads all live leases at each poll, to know which
+	// expires next. Default: Grace for all.
 	KindGrace map[string]time.Duration
 
 	// MaxStale refuses an apply that finds more stale leases than this, as
@@ -142,12 +150,68 @@ func (c Config) validate() error {
 	if c.CountUpTo < 0 {
 		faults = append(faults, fmt.Errorf("%w: CountUpTo %d", ErrNegative, c.CountUpTo))
 	}
+	for _, kind := range slices.Sorted(maps.Keys(c.KindBackoff)) {
+		faults = append(faults, checkKind(kind), checkPart(fmt.Sprintf("KindBackoff of %q", kind), c.KindBackoff[kind]))
+	}
+	if c.Queue.Columns.JobKind == None && len(c.KindBackoff) > 0 {
+		faults = append(faults, fmt.Errorf("%w: the queue has no column of kinds", ErrKind))
+	}
 	return errors.Join(append(faults,
-		c.scope().validate(c.Queue.Columns.JobKind == None),
+		validateScope(c.scope(), c.Queue.Columns.JobKind == None),
 		checkPart("Gates", c.Gates),
 		checkPart("DeadLetter", c.DeadLetter),
 		checkPart("Backoff", c.Backoff),
 	)...)
+}
+
+// backoffOf is the policy of a kind.
+func (c *Config) backoffOf(kind string) backoff.Policy {
+	if policy, ok := c.KindBackoff[kind]; ok {
+		return policy
+	}
+	return c.Backoff
+}
+
+// scope is which leases are this reaper's.
+func (c Config) scope() stmt.Scope {
+	return stmt.Scope{Kinds: c.Kinds, Except: c.ExceptKinds, Grace: c.Grace, ByKind: c.KindGrace}
+}
+
+// validateScope reports every fault. kindless says that the queue has no kinds.
+func validateScope(s stmt.Scope, kindless bool) error {
+	var faults []error
+	if kindless && !s.Uniform() {
+		faults = append(faults, fmt.Errorf("%w: the queue has no job_kind column", ErrKind))
+	}
+	if s.Kinds != nil && len(s.Kinds) == 0 {
+		faults = append(faults, fmt.Errorf("%w: Kinds is empty; use nil for all kinds", ErrKind))
+	}
+	for _, kind := range append(append([]string{}, s.Kinds...), s.Except...) {
+		faults = append(faults, checkKind(kind))
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.ByKind)) {
+		faults = append(faults, checkKind(kind), checkGrace(fmt.Sprintf("KindGrace of %q", kind), s.ByKind[kind]))
+	}
+	return errors.Join(faults...)
+}
+
+// checkGrace reports a grace that is negative, or that is one and would be none.
+func checkGrace(name string, grace time.Duration) error {
+	switch {
+	case grace < 0:
+		return fmt.Errorf("%w: %s %v", ErrNegative, name, grace)
+	case grace > 0 && grace < time.Microsecond:
+		return fmt.Errorf("%w: %s %v", ErrGrace, name, grace)
+	}
+	return nil
+}
+
+// checkKind reports a kind that no job can have.
+func checkKind(kind string) error {
+	if strings.ContainsRune(kind, 0) || !utf8.ValidString(kind) {
+		return fmt.Errorf("%w: %q is not text", ErrKind, kind)
+	}
+	return nil
 }
 
 const (

@@ -92,7 +92,7 @@ func TestNegativeSettingsAreErrors(t *testing.T) {
 	require.ErrorIs(t, err, reaper.ErrActor)
 	require.Len(t, reapertest.Flatten(err), 5)
 	require.ErrorIs(t, r.Run(t.Context(), reapertest.Actor, reaper.RunConfig{Interval: time.Second, MinInterval: time.Minute}),
-		reaper.ErrIntervals)
+		reaper.ErrInvalidIntervals)
 	require.ErrorIs(t, reapertest.New(t, reapertest.Begin(t, pool), reaper.Config{}).Run(t.Context(), reapertest.Actor, reaper.RunConfig{}),
 		reaper.ErrInTransaction)
 }

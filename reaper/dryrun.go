@@ -75,12 +75,12 @@ func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 // whether there are more.
 func (r *Reaper) queueDryRun(batch *pgx.Batch, limit int) *pgx.QueuedQuery {
 	if r.cfg.CountUpTo == 0 {
-		return batch.Queue(r.sql.dryRun, r.scope, int64(limit))
+		return batch.Queue(r.sql.DryRun, r.scope, int64(limit))
 	}
-	return batch.Queue(r.sql.dryRunUpTo, r.scope, int64(limit), min(int64(r.cfg.CountUpTo), math.MaxInt64-1)+1)
+	return batch.Queue(r.sql.DryRunUpTo, r.scope, int64(limit), min(int64(r.cfg.CountUpTo), math.MaxInt64-1)+1)
 }
 
-// dryRunRow is a row of sqlDryRun. Without stale leases there is one row and no
+// dryRunRow is a row of the dry run. Without stale leases there is one row and no
 // job in it.
 type dryRunRow struct {
 	EvaluatedAt     time.Time

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/lease-governance/leasereaper/internal/loop"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
@@ -28,9 +29,13 @@ var (
 	// empty one.
 	ErrActor = errors.New("reaper: invalid actor")
 
-	// ErrAmbiguous is wrapped by New's error for each column or state that the
+	// ErrDuplicateName is wrapped by New's error for each column or state that the
 	// mapping names for two things at once.
-	ErrAmbiguous = errors.New("reaper: queue: one name for two things")
+	ErrDuplicateName = errors.New("reaper: queue: duplicate name")
+
+	// ErrMapping is wrapped by New's error for each part of Config.Queue that cannot
+	// be, alone or with another part.
+	ErrMapping = errors.New("reaper: queue: impossible mapping")
 
 	// ErrGrace is wrapped by New's error for each grace that is above 0 and below a
 	// microsecond.
@@ -48,11 +53,11 @@ var (
 	// ErrPlan is wrapped by the error for a plan that cannot be one.
 	ErrPlan = errors.New("reaper: invalid plan")
 
-	// ErrIntervals is wrapped by Run's error for a MinInterval above Interval.
-	ErrIntervals = errors.New("reaper: MinInterval is above Interval, which is 30s unless set")
+	// ErrInvalidIntervals is wrapped by Run's error for a MinInterval above Interval.
+	ErrInvalidIntervals = errors.New("reaper: MinInterval is above Interval, which is 30s unless set")
 
 	// ErrInTransaction is Run's error for a Reaper whose DB is a transaction.
-	ErrInTransaction = errors.New("reaper: cannot run inside a transaction")
+	ErrInTransaction = errors.New("reaper: Run needs a pool or a connection, not a transaction")
 
 	// ErrReadOnly is wrapped by the error of an apply on a hot standby, or on a
 	// connection whose transactions are read-only.
@@ -60,7 +65,7 @@ var (
 
 	// ErrLeaseType is wrapped by the error of a call that finds a lease's end
 	// which is not a timestamp with time zone.
-	ErrLeaseType = errors.New("reaper: the column of the lease's end is not a timestamptz")
+	ErrLeaseType = errors.New("reaper: the lease_until column is not a timestamptz")
 
 	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection
 	// broke, or whose context ended, during the exchange that commits, which also
@@ -70,9 +75,9 @@ var (
 	// reaped is not stale any more.
 	ErrOutcomeUnknown = errors.New("reaper: connection broke during commit, outcome unknown")
 
-	// ErrReceipts is wrapped by the error of an apply whose mover did not
+	// ErrReceiptCount is wrapped by the error of an apply whose mover did not
 	// return exactly one receipt for each job.
-	ErrReceipts = errors.New("reaper: mover did not return one receipt for each job")
+	ErrReceiptCount = errors.New("reaper: mover did not return one receipt for each job")
 )
 
 // settleError is an error that came while jobs were settled, or, from a deferred
@@ -156,3 +161,39 @@ type sourceError struct{ err error }
 
 func (e *sourceError) Error() string { return fmt.Sprintf("reaper: read gates: %v", e.err) }
 func (e *sourceError) Unwrap() error { return e.err }
+
+// errTooLong is wrapped by the error of a loop's apply that reached applyTimeout.
+var errTooLong = errors.New("reaper: the apply took longer than 5 minutes")
+
+// faultOf tells what an error says of the database. The gates of a source of the
+// caller's own may be in another one.
+func faultOf(err error) loop.Fault {
+	var source *sourceError
+	var blocked *blockedError
+	switch {
+	case errors.Is(err, errTooLong):
+		return loop.TimedOut
+	case isUnreachable(err):
+		return loop.Outage
+	case errors.As(err, &source):
+		return loop.Other
+	case errors.As(err, &blocked) && pgtx.Code(err) == pgtx.CodeLockNotAvailable:
+		return loop.Other // the dead letters' table is locked
+	}
+	return loop.FaultOf(err)
+}
+
+// isUnreachable tells an error of the connection from one of the caller's code or the
+// server's.
+func isUnreachable(err error) bool {
+	var hook *hookError
+	var mover *moverError
+	var source *sourceError
+	if errors.As(err, &mover) { // its SQLSTATE may be another server's
+		return false
+	}
+	if pgtx.Code(err) == "" && (errors.As(err, &hook) || errors.As(err, &source) || errors.Is(err, errTooLong)) {
+		return false
+	}
+	return errors.Is(err, ErrOutcomeUnknown) || pgtx.IsUnreachable(err)
+}

@@ -78,7 +78,7 @@ func TestNewRefusesOneNameForTwoThings(t *testing.T) {
 		States:  reaper.States{RetryWaiting: "leased", DeadLetter: "leased"},
 	}})
 
-	require.ErrorIs(t, err, reaper.ErrAmbiguous)
+	require.ErrorIs(t, err, reaper.ErrDuplicateName)
 	require.Len(t, reapertest.Flatten(err), 3)
 	_, err = reaper.New(pool, reaper.Config{Queue: reaper.Table{
 		Columns: reaper.Columns{LastError: reaper.None, JobKind: reaper.None},

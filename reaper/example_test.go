@@ -194,9 +194,9 @@ func ExampleReaper_Run() {
 }
 
 // A lease that ended at -infinity is older than any other.
-func ExampleNegInfinity() {
-	lease := reaper.Job{LeaseUntil: reaper.NegInfinity()}
-	fmt.Println(lease.LeaseUntil.Equal(reaper.NegInfinity()))
+func ExampleNegativeInfinity() {
+	lease := reaper.Job{LeaseUntil: reaper.NegativeInfinity()}
+	fmt.Println(lease.LeaseUntil.Equal(reaper.NegativeInfinity()))
 	// Output:
 	// true
 }

@@ -21,16 +21,19 @@ func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob)
 		return err
 	}
 	resetter := a.groups(a.resetGroup)
-	resetter.LockProbe = a.r.sql.lockQueue
+	resetter.LockProbe = a.r.sql.LockQueue
 	if err := resetter.Write(ctx, resets); err != nil || resetter.Blocked != nil {
 		return cmp.Or(err, resetter.Blocked)
 	}
 	mover := a.groups(a.moveGroup)
 	mover.Again = unbump
-	if a.r.letters != nil {
-		mover.LockProbe = a.r.sql.lockQueue + ";" + a.r.sql.lockLetters
+	switch {
+	case a.r.inPlace:
+		mover.LockProbe = a.r.sql.LockQueue
+	case a.r.letters != nil:
+		mover.LockProbe = a.r.sql.LockQueue + ";" + a.r.sql.LockLetters
 	}
-	mover.WritesLater = a.r.letters == nil && a.r.function == nil
+	mover.WritesLater = a.r.callsMover()
 	mover.Blocks = func(err error) bool { return errors.Is(err, deadletter.ErrUnavailable) }
 	if err := mover.Write(ctx, moves); err != nil {
 		return err
@@ -75,26 +78,26 @@ func (a *attempt) groups(
 // resetGroup queues the reset of a group.
 func (a *attempt) resetGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
 	written := newTally(jobs)
-	a.queueReset(batch, a.rows().reset, jobs, written.add)
+	a.queueReset(batch, a.rows().Reset, jobs, written.add)
 	return func(context.Context) error { return written.err() }
 }
 
 // moveGroup queues the move of a group.
 func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
-	if a.r.letters == nil {
+	if !a.r.inPlace && a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
-	sql := a.rows().insert
-	if a.tables.jsonb {
-		sql = a.rows().insertJSONB
+	sql := a.rows().Insert
+	if a.tables.JSONB {
+		sql = a.rows().InsertJSONB
 	}
 	letters := a.queueLetters(batch, sql, jobs)
 	closed := newTally(jobs)
-	closed.queue(batch, a.rows().close, a.closeArgs(jobs))
+	closed.queue(batch, a.rows().Close, a.closeArgs(jobs))
 	return func(context.Context) error {
 		rejected := closed.rejected()
 		for _, job := range jobs {
-			if !letters.give(job) {
+			if !a.giveReceipt(job, letters) {
 				rejected[job] = errNotStored
 			}
 		}
@@ -105,18 +108,18 @@ func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 // unbump gives a job that is to be moved back the attempts that it has, when a CHECK
 // rejects one more.
 func unbump(job *claimedJob, cause error) bool {
-	if pgtx.Code(cause) != pgtx.CodeCheckViolation || job.bumped == job.attempts {
+	if pgtx.Code(cause) != pgtx.CodeCheckViolation || job.bumped == job.counter {
 		return false
 	}
-	job.bumped = job.attempts
+	job.bumped = job.counter
 	return true
 }
 
 // Reasons of failures that PostgreSQL does not report as an error.
 var (
-	errIgnored   = errors.New("the row was not changed as it was written, without an error: by a trigger or a policy")
-	errSeveral   = errors.New("several rows have this id, or a trigger changed it")
-	errNotStored = errors.New("the dead-letter table did not take the row")
+	errIgnored   = errors.New("a trigger or a policy changed or ignored the write")
+	errSeveral   = errors.New("several rows have this id, or a trigger changed the id")
+	errNotStored = errors.New("the dead-letter table stored no row")
 )
 
 // tally counts how often a statement has changed the row of each job.
@@ -190,13 +193,4 @@ func mayConcernRows(err error) bool {
 	}
 	var rejected *isolate.RejectedError[*claimedJob]
 	return errors.As(err, &rejected)
-}
-
-// failureOf says why a job failed.
-func failureOf(jobID string, err error) *Failure {
-	failure := &Failure{JobID: jobID, SQLState: pgtx.Code(err), Error: err.Error()}
-	if pgErr := pgtx.ServerError(err); pgErr != nil {
-		failure.Error = pgErr.Message
-	}
-	return failure
 }

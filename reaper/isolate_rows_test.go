@@ -227,7 +227,7 @@ func TestAReceiptMustBeAnObject(t *testing.T) {
 			return []deadletter.Receipt{{JobID: b.Jobs[0].ID, Document: []byte(document)}}, nil
 		})
 		_, err := reapertest.New(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), reapertest.Actor, 10)
-		require.ErrorIs(t, err, reaper.ErrReceipts, document)
+		require.ErrorIs(t, err, reaper.ErrReceiptCount, document)
 	}
 	require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
 }

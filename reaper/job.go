@@ -4,10 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
 // claimedJob is a job that the transaction has locked, what is to be done with it,
@@ -15,10 +17,11 @@ import (
 type claimedJob struct {
 	id, kind, owner string
 	address         pgtype.TID
-	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegInfinity has them
+	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegativeInfinity has them
 
 	attempts  int   // as they stand; NULL is 0
-	bumped    int   // one more, unless the column's type cannot hold that
+	counter   int   // the same, or the lost leases where the queue counts those
+	bumped    int   // the counter after the reap, where its column's type can hold that
 	exhausted bool  // it is moved, instead of being reset
 	delaySec  int64 // of a reset
 
@@ -31,6 +34,15 @@ func (job *claimedJob) isReset() bool { return !job.exhausted }
 
 // fail marks a job as one that is as it was.
 func (job *claimedJob) fail(err error) { job.failure = failureOf(job.id, err) }
+
+// failureOf says why a job failed.
+func failureOf(jobID string, err error) *Failure {
+	failure := &Failure{JobID: jobID, SQLState: pgtx.Code(err), Error: err.Error()}
+	if pgErr := pgtx.ServerError(err); pgErr != nil {
+		failure.Error = pgErr.Message
+	}
+	return failure
+}
 
 // allFailed reports whether none of the jobs was settled.
 func allFailed(jobs []*claimedJob) bool {
@@ -47,6 +59,58 @@ type cursor struct {
 // cursor is the place of a job.
 func (job *claimedJob) cursor() *cursor {
 	return &cursor{toServer(time.UnixMicro(job.leaseUntil)), &job.id}
+}
+
+// scanClaim reads the rows of a claim. It scans them itself, since nothing runs more
+// often: texts are the same bytes in either format, and kinds and owners repeat.
+// Jobs are allocated some at a time, and not copied again.
+func (t Table) scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
+	defer rows.Close()
+	if err := checkLeaseType(rows); err != nil {
+		return nil, err
+	}
+	var leaseUntil pgtype.Timestamptz
+	var atEdge pgtype.Bool
+	var job claimedJob
+	columns := []any{nil, &job.address, nil, nil, &leaseUntil, &job.attempts, &atEdge, &job.exhausted}
+	counter := &job.attempts
+	if t.Columns.LostLeases != "" {
+		columns, counter = append(columns, &job.counter), &job.counter
+	}
+	if t.TimesInUTC {
+		columns = append(columns, nil) // checkLeaseType asks for its type
+	}
+	step := t.mapping().Step()
+	repeated := map[string]string{}
+	var block []claimedJob
+	for rows.Next() {
+		if err := rows.Scan(columns...); err != nil {
+			return nil, err
+		}
+		texts := rows.RawValues()
+		job.id, job.kind, job.owner = string(texts[0]), intern(repeated, texts[2]), intern(repeated, texts[3])
+		job.leaseUntil = fromServer(leaseUntil).UnixMicro()
+		job.counter, job.bumped = *counter, *counter
+		if !atEdge.Bool {
+			job.bumped += step
+		}
+		if len(block) == cap(block) {
+			block = make([]claimedJob, 0, min(len(jobs)+1, 100))
+		}
+		block = append(block, job)
+		jobs = append(jobs, &block[len(block)-1])
+	}
+	return jobs, rows.Err()
+}
+
+// intern returns one string for each text, which is empty for NULL.
+func intern(known map[string]string, text []byte) string {
+	s, ok := known[string(text)]
+	if !ok {
+		s = string(text)
+		known[s] = s
+	}
+	return s
 }
 
 // The jobs as arrays for parameters.

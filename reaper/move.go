@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/internal/letter"
 )
 
 // queueMoverMove queues what comes before a mover that is promised rows with the
@@ -14,23 +15,46 @@ import (
 // it returns calls the mover, if its work is not queued too, and closes what it left
 // open.
 func (a *attempt) queueMoverMove(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
-	bump := newTally(jobs)
-	bump.queue(batch, a.rows().bump, []any{a.r.scope, ids(jobs), addresses(jobs), bumped(jobs)})
-	if a.r.function == nil {
+	bump := a.queueBump(batch, jobs)
+	if a.r.callsMover() {
 		return func(ctx context.Context) error {
-			if err := bump.err(); err != nil {
+			if err := bump(); err != nil {
 				return err
 			}
 			return a.callMover(ctx, jobs)
 		}
 	}
-	receipts := a.r.function.Queue(batch, a.letterBatch(jobs))
+	receipts := a.queueCall(batch, a.letterBatch(jobs))
 	unclosed := a.queueClose(batch, jobs)
 	return func(context.Context) error {
-		if err := bump.err(); err != nil {
+		if err := bump(); err != nil {
 			return err
 		}
 		return keepReceipts(receipts, jobs, unclosed)
+	}
+}
+
+// queueBump queues the count of the failed attempt, unless the claim has counted it.
+// Once the batch was answered, the function it returns reports what was not counted.
+func (a *attempt) queueBump(batch *pgx.Batch, jobs []*claimedJob) func() error {
+	if a.r.cfg.Queue.mapping().Step() == 0 {
+		return func() error { return nil }
+	}
+	bump := newTally(jobs)
+	bump.queue(batch, a.rows().Bump, []any{a.r.scope, ids(jobs), addresses(jobs), bumped(jobs)})
+	return bump.err
+}
+
+// queueCall queues the call of the mover's function. The function it returns gives the
+// receipts once the batch was answered.
+func (a *attempt) queueCall(batch *pgx.Batch, letters deadletter.Batch) func() ([]deadletter.Receipt, error) {
+	call := letter.Call{
+		Function: a.r.function, Table: letters.Queue.Table, JobID: letters.Queue.JobID,
+		IDs: letters.IDs(), Actor: letters.Actor, FinalError: letters.FinalError,
+	}
+	documents := call.Queue(batch)
+	return func() ([]deadletter.Receipt, error) {
+		return letter.Receipts(call.IDs, *documents, deadletter.NewReceipt, deadletter.Refuse)
 	}
 }
 
@@ -63,7 +87,7 @@ func (a *attempt) letterBatch(jobs []*claimedJob) deadletter.Batch {
 		Jobs: make([]deadletter.Job, len(jobs)), Queue: a.r.deadLetterQueue,
 	}
 	for i, job := range jobs {
-		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: job.bumped}
+		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: a.r.cfg.Queue.attemptsAfter(job)}
 	}
 	return batch
 }
@@ -80,7 +104,7 @@ func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]er
 	var id string
 	var asWritten bool
 	args := []any{a.r.scope, FinalErrorReaped, ids(jobs), bumped(jobs)}
-	batch.Queue(a.r.sql.closeMoved, args...).Query(func(rows pgx.Rows) error {
+	batch.Queue(a.r.sql.CloseMoved, args...).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&id, &asWritten}, func() error {
 			open[id]--
 			switch {
@@ -93,7 +117,7 @@ func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]er
 		})
 		return err
 	})
-	batch.Queue(a.r.sql.unclosed, a.r.scope, ids(jobs)).Query(func(rows pgx.Rows) error {
+	batch.Queue(a.r.sql.Unclosed, a.r.scope, ids(jobs)).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
 			unclosed[id] = errIgnored
 			return nil
@@ -115,7 +139,7 @@ func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob,
 		return &moverError{err}
 	}
 	if len(receipts) != len(jobs) {
-		return fmt.Errorf("%w: %d for %d", ErrReceipts, len(receipts), len(jobs))
+		return fmt.Errorf("%w: %d for %d", ErrReceiptCount, len(receipts), len(jobs))
 	}
 	byID := make(map[string][]*deadletter.Receipt, len(receipts))
 	for i, receipt := range receipts {
@@ -125,12 +149,12 @@ func keepReceipts(read func() ([]deadletter.Receipt, error), jobs []*claimedJob,
 	for _, job := range jobs {
 		own := byID[job.id]
 		if len(own) == 0 {
-			return fmt.Errorf("%w: none for job %q", ErrReceipts, job.id)
+			return fmt.Errorf("%w: none for job %q", ErrReceiptCount, job.id)
 		}
 		job.receipt, byID[job.id] = own[0], own[1:]
 		switch {
-		case !job.receipt.Valid():
-			return fmt.Errorf("%w: the document for job %q is no JSON object", ErrReceipts, job.id)
+		case !letter.IsReceipt(job.receipt.Document):
+			return fmt.Errorf("%w: the document for job %q is not a JSON object", ErrReceiptCount, job.id)
 		case job.receipt.Refused:
 			rejected[job] = &refusedError{job.receipt.Reason}
 		case unclosed[job.id] != nil:

@@ -171,7 +171,7 @@ func TestAMoverMustReturnOneReceiptForEachJob(t *testing.T) {
 
 			_, err := reapertest.New(t, pool, reaper.Config{DeadLetter: mover}).Apply(t.Context(), reapertest.Actor, 10)
 
-			require.ErrorIs(t, err, reaper.ErrReceipts)
+			require.ErrorIs(t, err, reaper.ErrReceiptCount)
 			require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, pool))
 		})
 	}

@@ -20,20 +20,20 @@ const (
 	SkipFinished = "finished"  // it is not leased, and no reaper did that
 	SkipReaped   = "reaped"    // another reaper has settled it
 	SkipLocked   = "locked"    // as it was, but somebody has locked the row
-	SkipChanged  = "changed"   // the lease is the same, the attempts or what is due are not
+	SkipChanged  = "changed"   // the lease is the same, the attempts or would_action are not
 	SkipNotStale = "not_stale" // as it was, and not stale by this reaper's settings
 )
 
-// ApplyPlan settles the jobs that a dry run listed, which somebody has reviewed
-// since, and no others: those that are as they stood, with the same owner, lease
-// end, attempts, and due. The others are listed as Skipped with a reason, in the
-// plan's order, and left alone. The plan may have been read back from its JSON,
-// and jobs may have been taken out of it.
+// ApplyPlan resets and moves the jobs that a dry run listed, which somebody has
+// reviewed since, and no others: those that have not changed, with the same owner,
+// lease end, attempts and would_action. The others are listed as Skipped with a
+// reason, in the plan's order, and left alone. The plan may have been read back from
+// its JSON, and jobs may have been taken out of it.
 //
 // Gates, transaction, result and errors are those of [Reaper.Apply]. A plan with
-// a job twice, without its due, or with an id that cannot be one of the queue's is
-// [ErrPlan], and so is nil. Config.MaxStale does not count here: the plan is what
-// a person looked at.
+// a job twice, without its would_action, or with an id that cannot be one of the
+// queue's is [ErrPlan], and so is nil. Config.MaxStale does not count here: the plan
+// is what a person looked at.
 func (r *Reaper) ApplyPlan(ctx context.Context, actor string, plan *DryRunResult) (*ApplyResult, error) {
 	if err := errors.Join(checkActor(actor), checkPlan(plan)); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func checkPlan(plan *DryRunResult) error {
 	seen := make(map[string]bool, len(plan.Jobs))
 	for _, job := range plan.Jobs {
 		if seen[job.JobID] {
-			faults = append(faults, fmt.Errorf("%w: job %q is there twice", ErrPlan, job.JobID))
+			faults = append(faults, fmt.Errorf("%w: job %q is listed twice", ErrPlan, job.JobID))
 		}
 		seen[job.JobID] = true
 		if job.WouldAction != WouldReset && job.WouldAction != WouldMove {
@@ -69,10 +69,9 @@ func checkPlan(plan *DryRunResult) error {
 // others.
 func (a *attempt) queuePlan(batch *pgx.Batch, scan func(pgx.Rows) error, jobs *[]*claimedJob) {
 	args := planned(a.req.plan)
-	batch.Queue(a.rows().claimPlan, append([]any{a.r.scope}, args...)...).Query(scan)
-	batch.Queue(a.r.sql.drift, append([]any{a.r.scope, LastErrorReaped}, args...)...).Query(func(found pgx.Rows) error {
-		return a.scanDrift(found, *jobs)
-	})
+	batch.Queue(a.rows().ClaimPlan, append([]any{a.r.scope}, args...)...).Query(scan)
+	args = append([]any{a.r.scope, LastErrorReaped}, args...)
+	batch.Queue(a.r.sql.SkipReasons, args...).Query(func(found pgx.Rows) error { return a.scanSkipped(found, *jobs) })
 }
 
 // planned is a plan as arrays for parameters: job ids, lease ends, owners,
@@ -91,9 +90,9 @@ func planned(plan []Job) []any {
 	}
 }
 
-// scanDrift takes a place in the plan, counted from 1, and a reason for each of its
+// scanSkipped reads a place in the plan, counted from 1, and a reason for each of its
 // jobs, and keeps those of the jobs that were not claimed.
-func (a *attempt) scanDrift(rows pgx.Rows, jobs []*claimedJob) error {
+func (a *attempt) scanSkipped(rows pgx.Rows, jobs []*claimedJob) error {
 	claimed := make(map[string]bool, len(jobs))
 	for _, job := range jobs {
 		claimed[job.id] = true

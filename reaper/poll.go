@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/lease-governance/leasereaper/internal/loop"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
@@ -15,7 +16,7 @@ import (
 // limit a half-open connection would block the loop until TCP gives up.
 const pollTimeout = 15 * time.Second
 
-// pollRow is the row of sqlPoll.
+// pollRow is the row of the poll.
 type pollRow struct {
 	stale        bool
 	dueMicros    *int64
@@ -25,6 +26,22 @@ type pollRow struct {
 	uptimeMicros int64
 	standby      bool
 }
+
+func (row pollRow) sight(elapsed time.Duration) loop.Sight {
+	sight := loop.Sight{
+		Stale:   row.stale,
+		Server:  loop.Server{Started: row.startedAt, Standby: row.standby},
+		Uptime:  micros(row.uptimeMicros),
+		Elapsed: elapsed,
+	}
+	if row.dueMicros != nil {
+		due := micros(*row.dueMicros)
+		sight.Due = &due
+	}
+	return sight
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // poll reads what a loop needs to know, from a lease end on: in a transaction of
 // its own, for the sake of its lock_timeout, and in one exchange.
@@ -38,7 +55,7 @@ func (r *Reaper) poll(ctx context.Context, from time.Time) (row pollRow, err err
 	defer tx.Close(ctx)
 	cursor := pgtype.Timestamptz{Time: from, Valid: !from.IsZero()}
 	batch := tx.Batch()
-	batch.Queue(r.sql.poll, r.scope, cursor).QueryRow(func(found pgx.Row) error {
+	batch.Queue(r.sql.Poll, r.scope, cursor).QueryRow(func(found pgx.Row) error {
 		return found.Scan(&row.stale, &row.dueMicros, &row.staleBefore, &row.now,
 			&row.startedAt, &row.uptimeMicros, &row.standby)
 	})
@@ -61,42 +78,6 @@ func (r *Reaper) openTimed(ctx context.Context) (*pgtx.Tx, error) {
 	return tx, nil
 }
 
-// sqlTryWrite locks, of the leases that nobody else has locked, the one that ends
-// last, which is most likely a living worker's, and writes it as it is. It is
-// rolled back. The server checks that the queue takes writes, and waits for the
-// table's lock, also when there is no such row; then it does not find out whether
-// there is room on the disk, but no lease is at stake either. A trigger that fires
-// only where a value differs is not called. Served by job_queue_lease_until_idx and
-// the queue's key.
-const sqlTryWrite = `-- reaper.try_write
-update {queue} q
-set {state} = q.{state},
-  {lease_until} = q.{lease_until}
-where q.{job_id} = (
-  select q.{job_id}
-  from {queue} q
-  where q.{state} = {leased}
-    and ` + condHasKey + `
-    and q.{lease_until} < 'infinity'
-  order by q.{lease_until} desc
-  limit 1
-  for update of q skip locked
-)`
-
-// Writes of no row. They wait for the locks of their tables alone, those of partitions
-// included: the server does not know before it runs them that there is no row.
-const (
-	sqlLockQueue = `-- reaper.lock_queue
-update {queue} q
-set {state} = q.{state}
-where now() is null`
-
-	sqlLockLetters = `-- reaper.lock_letters
-insert into {letters} (job_id)
-select null
-where now() is null`
-)
-
 // tryWrite claims a job and writes it, as a worker that renews its lease does, and
 // rolls that back. It waits for a lock for LockTimeout at most. It does not read
 // the gates, since it changes nothing.
@@ -109,7 +90,7 @@ func (r *Reaper) tryWrite(ctx context.Context) error {
 	}
 	defer tx.Close(ctx)
 	batch := tx.Batch()
-	batch.Queue(r.sql.tryWrite)
+	batch.Queue(r.sql.TryWrite)
 	if err := tx.Send(ctx, batch); err != nil {
 		return fmt.Errorf("reaper: try to write: %w", wrapReadOnly(err))
 	}

@@ -84,7 +84,7 @@ func TestEveryFaultOfAMappingIsReportedAtOnce(t *testing.T) {
 
 	_, err := reaper.New(pool, reaper.Config{Queue: table})
 	require.ErrorIs(t, err, pgtext.ErrName)
-	require.ErrorIs(t, err, reaper.ErrAmbiguous)
+	require.ErrorIs(t, err, reaper.ErrDuplicateName)
 	require.Len(t, reapertest.Flatten(err), 3)
 
 	store := deadletter.Store{Queue: table.DeadLetterQueue()}

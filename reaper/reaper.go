@@ -1,6 +1,7 @@
 package reaper
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -9,7 +10,10 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/gatesql"
+	"github.com/lease-governance/leasereaper/internal/letter"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // Reaper finds stale leases and resets or moves their jobs. It is made by New, and
@@ -18,22 +22,22 @@ type Reaper struct {
 	db     DB
 	nested bool // db is a transaction of the caller's
 	cfg    Config
-	sql    statements
+	sql    *stmt.Statements
 	scope  any // the statements' $1
-	queue  quotedQueue
 
 	deadLetterQueue deadletter.Queue // what a mover is told
 
 	// What Config has of the library's own parts, whose statements travel with the
 	// reaper's.
-	source   gates.Pipeliner      // nil: another source
-	letters  pgx.Identifier       // the dead-letter table; nil: another mover
-	function deadletter.Pipeliner // nil: another mover
+	source   gatesql.Source // nil: another source
+	letters  pgx.Identifier // the dead-letter table; nil: another mover
+	function pgx.Identifier // the mover's function; nil: another mover
+	inPlace  bool           // dead jobs stay in the queue
 
 	lockTimeout, shortLockTimeout string // milliseconds
 
-	tables  atomic.Pointer[tables] // nil: not known yet
-	refused atomic.Bool            // the last apply was: the next one reads the gates before it claims
+	tables  atomic.Pointer[stmt.Tables] // nil: not known yet
+	refused atomic.Bool                 // the last apply was: the next one reads the gates before it claims
 }
 
 // shortLockTimeout is how long the isolating way waits for each further lock, once a
@@ -54,45 +58,59 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	}
 	cfg = cfg.withDefaults()
 	letters, function := builtinMover(cfg.DeadLetter)
-	sql, queue, err := cfg.Queue.render(cfg.scope(), letters)
-	faults = append(faults, err, cfg.validate())
-	parameter, err := cfg.scope().parameter()
+	_, inPlace := cfg.DeadLetter.(deadletter.InPlace)
+	sql, err := stmt.New(cfg.Queue.mapping(), cfg.scope(), letters)
+	faults = append(faults, cfg.Queue.validate(cfg.DeadLetter), err, cfg.validate())
+	parameter, err := cfg.scope().Parameter()
 	faults = append(faults, err)
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
 	return &Reaper{
-		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter, queue: queue,
+		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter,
 		deadLetterQueue: cfg.Queue.DeadLetterQueue(),
-		source:          builtinSource(cfg.Gates), letters: letters, function: function,
+		source:          builtinSource(cfg.Gates), letters: letters, function: function, inPlace: inPlace,
 		lockTimeout:      pgtx.LockTimeoutMillis(cfg.LockTimeout),
 		shortLockTimeout: pgtx.LockTimeoutMillis(shortLockTimeout(cfg.LockTimeout)),
 	}, nil
 }
 
-// builtinSource returns a source of the library's own, whose reading can travel
-// with other statements. Another type may embed one of them and have its Queue, but
-// a Read of its own.
-func builtinSource(source gates.Source) gates.Pipeliner {
+// builtinSource returns the statement of a source of the library's own, which can
+// travel with others. A type that embeds such a source has a Read of its own.
+func builtinSource(source gates.Source) gatesql.Source {
 	switch source := source.(type) {
 	case gates.Table:
-		return source
+		table, _ := gatesql.NewTable(source.Name) // a name that cannot be is a fault of the configuration
+		return table
 	case gates.CurrentSetting:
-		return source
+		return gatesql.CurrentSetting{}
 	case gates.Static:
-		return source
+		values, _ := source.Read(context.Background(), nil, nil) // it always has its answers
+		return gatesql.Fixed(values)
 	}
 	return nil
 }
 
-// builtinMover returns what the library's own movers write to: the name of a
-// dead-letter table, or a function.
-func builtinMover(mover deadletter.Mover) (letters pgx.Identifier, function deadletter.Pipeliner) {
+// builtinMover returns the name of what one of the library's own movers uses: a
+// dead-letter table, or a function. Another type may embed one of them and have a Move
+// of its own.
+func builtinMover(mover deadletter.Mover) (letters, function pgx.Identifier) {
 	switch mover := mover.(type) {
 	case deadletter.Table:
-		return orName(mover.Name, "job_dead_letter"), nil
+		return orName(mover.Name, letter.DefaultTable), nil
 	case deadletter.Function:
-		return nil, mover
+		return nil, orName(mover.Name, letter.DefaultFunction)
 	}
 	return nil, nil
 }
+
+// orName returns a name, or the one that stands for an empty one.
+func orName(name pgx.Identifier, unset string) pgx.Identifier {
+	if len(name) == 0 {
+		return pgx.Identifier{unset}
+	}
+	return name
+}
+
+// callsMover reports whether a mover of the caller's is called, in Go.
+func (r *Reaper) callsMover() bool { return r.letters == nil && r.function == nil && !r.inPlace }

@@ -3,12 +3,14 @@ package reaper
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/stmt"
 )
 
 // Codes of what a rehearsal reports.
@@ -17,34 +19,7 @@ const (
 	CodeRehearsalEmpty  = "rehearsal_empty"  // there was no row to rehearse with
 )
 
-// sqlRehearse makes one row stale, a leased one if there is one that nobody has
-// locked, and returns it as a claim does. Served by job_queue_lease_until_idx and the
-// queue's key.
-//
-//	$1 scope
-const sqlRehearse = `-- reaper.rehearse
-update {queue} q
-set {state} = {leased},
-  {lease_until} = now() - {most_grace} - interval '1 second'
-where q.{job_id} = coalesce(
-    (
-      select q.{job_id}
-      from {queue} q
-      where q.{state} = {leased} and ` + condHasKey + `{only}
-      limit 1
-      for update of q skip locked
-    ),
-    (
-      select q.{job_id}
-      from {queue} q
-      where ` + condHasKey + `{only}
-      limit 1
-      for update of q skip locked
-    )
-  )
-returning ` + claimColumns
-
-// sqlTriggers reads the names of a table's triggers.
+// sqlTriggers reads the names of a table's triggers that fire.
 //
 //	$1 schema  text, NULL for the search path
 //	$2 table   text
@@ -53,7 +28,7 @@ select coalesce(string_agg(quote_ident(t.tgname), ', ' order by t.tgname), '')
 from pg_trigger t
 join pg_class c on c.oid = t.tgrelid
 join pg_namespace n on n.oid = c.relnamespace
-where not t.tgisinternal and t.tgenabled <> 'D'
+where not t.tgisinternal and t.tgenabled not in ('D', 'R')
   and c.relname = $2::text
   and case when $1::text is null then pg_table_is_visible(c.oid) else n.nspname = $1::text end`
 
@@ -77,13 +52,17 @@ func (r *Reaper) Rehearse(ctx context.Context) (*Report, error) {
 	h := &rehearsal{r: r, tx: tx, report: &Report{Problems: []Problem{}}}
 	tx.Setting(r.queueLockTimeout)
 	batch := tx.Batch()
-	r.queueTables(batch, &h.tables)
+	h.tables.Queue(batch, r.cfg.Queue.Name, r.letters)
 	if err := tx.Send(ctx, batch); err != nil {
 		return nil, fmt.Errorf("reaper: rehearse: %w", wrapReadOnly(err))
 	}
 	for _, exhausted := range []bool{false, true} {
-		if err := h.rehearse(ctx, exhausted); err != nil {
+		found, err := h.rehearse(ctx, exhausted)
+		if err != nil {
 			return nil, fmt.Errorf("reaper: rehearse: %w", wrapReadOnly(err))
+		}
+		if !found {
+			break // the move needs the same row
 		}
 	}
 	return h.report, nil
@@ -93,94 +72,91 @@ func (r *Reaper) Rehearse(ctx context.Context) (*Report, error) {
 type rehearsal struct {
 	r      *Reaper
 	tx     *pgtx.Tx
-	tables tables
+	tables stmt.Tables
 	report *Report
 }
 
-// rehearse resets or moves a row in a savepoint, and reports what rejected it.
-func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) error {
+// rehearse resets or moves a row in a savepoint, and reports what rejected it. It finds
+// no row where there is none, or none can be made stale, which is reported too.
+func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) (found bool, err error) {
 	savepoint, err := pgtx.Open(ctx, h.tx.Tx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer savepoint.Close(ctx)
 	a := &attempt{
 		r: h.r, req: request{actor: "rehearsal", limit: 1},
 		mode: modeIsolateConstraints, tx: savepoint, tables: h.tables,
 	}
-	job, err := h.makeStale(ctx, a)
+	job, err := h.makeStale(ctx, a, exhausted)
 	if err != nil || job == nil {
-		return err
+		return false, err
 	}
 	job.exhausted = exhausted
-	what, writer := "reset", a.groups(a.resetGroup)
+	what, writer := "The reset of a real row", a.groups(a.resetGroup)
 	if exhausted {
-		what, writer = "move", a.groups(a.moveGroup)
+		what, writer = "The move of a real row", a.groups(a.moveGroup)
 		writer.Again = unbump
 	}
 	var cause error
 	writer.Reject = func(_ *claimedJob, err error) { cause = err }
-	if err := writer.Write(ctx, []*claimedJob{job}); err != nil {
-		return err
+	if err := writer.Write(ctx, []*claimedJob{job}); err != nil || cause == nil {
+		return true, err
 	}
-	return h.add(ctx, what, cause)
+	return true, h.rejected(ctx, what, cause)
 }
 
 // makeStale returns a row that was made stale, or nil if there is none.
-func (h *rehearsal) makeStale(ctx context.Context, a *attempt) (*claimedJob, error) {
-	jobs, err := h.queryStale(ctx, a)
+func (h *rehearsal) makeStale(ctx context.Context, a *attempt, exhausted bool) (*claimedJob, error) {
+	var jobs []*claimedJob
+	rows, err := a.tx.Query(ctx, h.r.sql.Rehearse, h.r.scope, exhausted)
+	if err == nil {
+		jobs, err = h.r.cfg.Queue.scanClaim(rows)
+	}
 	switch {
 	case rejectsMakingStale(err):
 		a.tx.Close(ctx) // the savepoint is aborted
-		if len(h.report.Problems) > 0 {
-			return nil, nil //nolint:nilnil // said already
-		}
-		return nil, h.add(ctx, "making stale", err)
-	case err != nil:
-		return nil, err
-	case len(jobs) > 0:
+		err = h.rejected(ctx, "Making a real row stale", err)
+	case err == nil && len(jobs) > 0:
 		return jobs[0], nil
-	case len(h.report.Problems) == 0:
-		h.report.Problems = append(h.report.Problems, Problem{
-			Code: CodeRehearsalEmpty, Severity: SeverityWarning, Object: h.r.queue.Table,
-			Message: "The queue has no row to rehearse with, or somebody has locked all of them. " +
-				"Insert a job and rehearse again.",
-		})
+	case err == nil:
+		h.add(CodeRehearsalEmpty, SeverityWarning, "The queue has no row to rehearse with, or others "+
+			"have locked all of them. Insert a job and rehearse again.")
 	}
-	return nil, nil //nolint:nilnil // no row is an answer
+	return nil, err
 }
 
-func (h *rehearsal) queryStale(ctx context.Context, a *attempt) ([]*claimedJob, error) {
-	rows, err := a.tx.Query(ctx, h.r.sql.rehearse, h.r.scope)
-	if err != nil {
-		return nil, err
-	}
-	return scanClaim(rows)
+// add adds a problem of the queue.
+func (h *rehearsal) add(code, severity, message string) {
+	h.report.Problems = append(h.report.Problems, Problem{
+		Code: code, Severity: severity, Object: h.r.sql.Table, Message: message,
+	})
 }
+
+// codeNotInState is what PostgreSQL raises for a published table without a replica
+// identity, and for a view that cannot be written.
+const codeNotInState = "55000"
 
 // rejectsMakingStale reports whether an error says of the row, or of the role, that no
 // job can be reset or moved either.
 func rejectsMakingStale(err error) bool {
-	return pgtx.IsServerError(err) && (!pgtx.MayConcernAll(err) || pgtx.Class(pgtx.Code(err)) == "42")
+	code := pgtx.Code(err)
+	return pgtx.IsServerError(err) && (!pgtx.MayConcernAll(err) ||
+		code == codeNotInState || pgtx.Class(code) == "42" || pgtx.Class(code) == "0A")
 }
 
-// add reports what rejected a row, if something did.
-func (h *rehearsal) add(ctx context.Context, what string, cause error) error {
-	if cause == nil {
-		return nil
-	}
+// rejected reports what was rejected, and why.
+func (h *rehearsal) rejected(ctx context.Context, what string, cause error) error {
 	triggers, err := h.triggers(ctx)
 	if err != nil {
 		return err
 	}
-	message := fmt.Sprintf("The %s of a real row was rejected: %s.", what,
+	message := fmt.Sprintf("%s was rejected: %s.", what,
 		strings.Join(append(namesOf(cause), reasonOf(cause)), ", "))
 	if triggers != "" {
 		message += " Triggers on the tables: " + triggers + "."
 	}
-	h.report.Problems = append(h.report.Problems, Problem{
-		Code: CodeRehearsalFailed, Severity: SeverityError, Object: h.r.queue.Table, Message: message,
-	})
+	h.add(CodeRehearsalFailed, SeverityError, message)
 	return nil
 }
 
@@ -208,8 +184,8 @@ func reasonOf(cause error) string {
 	if pgErr == nil {
 		return cause.Error()
 	}
-	switch pgtx.Class(pgErr.Code) {
-	case "23", "42", "55":
+	class := pgtx.Class(pgErr.Code)
+	if slices.Contains([]string{"0A", "23", "42", "44", "55"}, class) || pgErr.Code == "22001" { // it names the type
 		return pgErr.Message
 	}
 	return "see the server's log for the message, which may hold values of the row"

@@ -36,8 +36,15 @@ func TestRehearseReportsWhatRejectsARow(t *testing.T) {
 			create trigger rejecting before update on job_queue for each row execute function reject()`, reaper.Config{}, 1, []string{"stale", "P0001", "rejecting"}},
 		"a trigger of a missing table": {`create function reject() returns trigger language plpgsql as $$ begin perform from nowhere; return new; end $$;
 			create trigger rejecting before update on job_queue for each row execute function reject()`, reaper.Config{}, 1, []string{"stale", "42P01", "rejecting"}},
-		"the dead letters are missing": {`drop table job_dead_letter`, reaper.Config{}, 1, []string{"move", "42P01"}},
-		"the mover is unavailable":     {`select 1`, reaper.Config{DeadLetter: unavailable}, 1, []string{"move", "bucket"}},
+		"a check of the attempts that are reset": {`update job_queue set attempts = 4; alter table job_queue add check (attempts < max_attempts)`, reaper.Config{}, 0, nil},
+		"a check of the attempts that are moved": {`alter table job_dead_letter add check (attempts = max_attempts)`, reaper.Config{}, 0, nil},
+		"attempts with less room":                {`alter table job_queue alter attempts type smallint; update job_queue set attempts = 32767, max_attempts = 100000`, reaper.Config{}, 0, nil},
+		"no replica identity":                    {`alter table job_queue replica identity nothing; create publication p for table job_queue`, reaper.Config{}, 1, []string{"stale", "55000", "replica identity"}},
+		"a rule":                                 {`create rule kept as on update to job_queue do instead nothing`, reaper.Config{}, 1, []string{"stale", "0A000", "RETURNING"}},
+		"a short last error":                     {`alter table job_queue alter last_error type varchar(30)`, reaper.Config{}, 1, []string{"move", "22001", "varying(30)"}},
+		"a view of some letters":                 {`alter table job_dead_letter rename to stored; create view job_dead_letter as select * from stored where final_error = 'x' with check option`, reaper.Config{}, 1, []string{"move", "44000", "check option"}},
+		"the dead letters are missing":           {`drop table job_dead_letter`, reaper.Config{}, 1, []string{"move", "42P01"}},
+		"the mover is unavailable":               {`select 1`, reaper.Config{DeadLetter: unavailable}, 1, []string{"move", "bucket"}},
 	}
 	for name, test := range tests {
 		for at, state := range map[string]string{"a leased row": "leased", "a row that is ready": "ready"} {
@@ -65,6 +72,26 @@ func TestRehearseReportsWhatRejectsARow(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A trigger that does not fire rejects nothing. An operator who is told of it looks in the
+// wrong place.
+func TestRehearseNamesTriggersThatFire(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	reapertest.Exec(t, pool, `create function pass() returns trigger language plpgsql as $$ begin return new; end $$;
+		create trigger "Off" before update on job_queue for each row execute function pass();
+		create trigger "Replica" before update on job_queue for each row execute function pass();
+		create trigger "Always" before update on job_queue for each row execute function pass();
+		alter table job_queue disable trigger "Off", enable replica trigger "Replica", enable always trigger "Always",
+			add check (state <> 'dead_letter')`)
+
+	report, err := reapertest.New(t, pool, reaper.Config{}).Rehearse(t.Context())
+
+	require.NoError(t, err)
+	require.Len(t, report.Problems, 1)
+	require.Contains(t, report.Problems[0].Message, `Triggers on the tables: "Always".`)
 }
 
 // A queue without a row proves nothing, and must not look like one that is sound.

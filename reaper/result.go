@@ -14,8 +14,8 @@ const (
 	WouldReset = "reset_to_retry_waiting"
 	WouldMove  = "move_to_dead_letter"
 
-	ResetToRetryWaiting = "reset_to_retry_waiting"
-	MovedToDeadLetter   = "moved_to_dead_letter"
+	ActionReset = "reset_to_retry_waiting"
+	ActionMoved = "moved_to_dead_letter"
 )
 
 // Reasons of a refusal. The others are a gate's key and value, as in
@@ -51,10 +51,10 @@ type Job struct {
 	JobID          string    `json:"job_id"` // the key in its text form
 	JobKind        string    `json:"job_kind"`
 	LeaseOwner     *string   `json:"lease_owner"`
-	LeaseUntil     time.Time `json:"lease_until"` // may be NegInfinity or BC, also in JSON
+	LeaseUntil     time.Time `json:"lease_until"` // may be NegativeInfinity or BC, also in JSON
 	Attempts       int       `json:"attempts"`    // as they stand, not bumped
 	MaxAttempts    int       `json:"max_attempts"`
-	OverdueSeconds int64     `json:"overdue_seconds"` // rounded down; the largest int64 for NegInfinity
+	OverdueSeconds int64     `json:"overdue_seconds"` // rounded down; the largest int64 for NegativeInfinity
 	WouldAction    string    `json:"would_action"`    // WouldReset or WouldMove
 }
 
@@ -76,7 +76,7 @@ type ApplyResult struct {
 // Action is what became of one job. Its ScheduledAt is exact; the JSON, which is
 // RFC 3339, has "9999-12-31T23:59:59.999999Z" for any later time.
 type Action struct {
-	Action      string              `json:"action"` // ResetToRetryWaiting or MovedToDeadLetter
+	Action      string              `json:"action"` // ActionReset or ActionMoved
 	JobID       string              `json:"job_id"` // the key in its text form
 	Attempts    int                 `json:"attempts"`
 	BackoffSec  int64               `json:"backoff_sec"`  // of a reset
@@ -86,7 +86,7 @@ type Action struct {
 	// For metrics; not in the JSON.
 	JobKind    string        `json:"-"`
 	LeaseOwner string        `json:"-"` // empty also for NULL
-	LeaseUntil time.Time     `json:"-"` // may be NegInfinity
+	LeaseUntil time.Time     `json:"-"` // may be NegativeInfinity
 	Overdue    time.Duration `json:"-"` // by the database's clock; at most 292 years
 }
 
@@ -124,23 +124,23 @@ func (a *attempt) result() *ApplyResult {
 		default:
 			result.ResetCount++
 		}
-		result.Actions = append(result.Actions, job.action(a.now))
+		result.Actions = append(result.Actions, a.action(job))
 	}
 	return result
 }
 
-func (job *claimedJob) action(now time.Time) Action {
+func (a *attempt) action(job *claimedJob) Action {
 	action := Action{
-		Action:     ResetToRetryWaiting,
+		Action:     ActionReset,
 		JobID:      job.id,
-		Attempts:   job.bumped,
+		Attempts:   a.r.cfg.Queue.attemptsAfter(job),
 		JobKind:    job.kind,
 		LeaseOwner: job.owner,
 		LeaseUntil: time.UnixMicro(job.leaseUntil).UTC(),
 	}
-	action.Overdue = now.Sub(action.LeaseUntil)
+	action.Overdue = a.now.Sub(action.LeaseUntil)
 	if job.exhausted {
-		action.Action, action.DeadLetter = MovedToDeadLetter, job.receipt
+		action.Action, action.DeadLetter = ActionMoved, job.receipt
 		return action
 	}
 	action.BackoffSec, action.ScheduledAt = job.delaySec, job.scheduledAt

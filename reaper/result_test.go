@@ -41,8 +41,8 @@ func TestTheJSONIsFixed(t *testing.T) {
 		},
 		"an apply": {
 			reaper.ApplyResult{Actor: "a", ResetCount: 1, DeadLetterCount: 1, Actions: []reaper.Action{
-				{Action: reaper.ResetToRetryWaiting, JobID: "id-1", Attempts: 1, BackoffSec: 0, ScheduledAt: at},
-				{Action: reaper.MovedToDeadLetter, JobID: "id-2", Attempts: 5, DeadLetter: &receipt},
+				{Action: reaper.ActionReset, JobID: "id-1", Attempts: 1, BackoffSec: 0, ScheduledAt: at},
+				{Action: reaper.ActionMoved, JobID: "id-2", Attempts: 5, DeadLetter: &receipt},
 			}},
 			`{"actor":"a","refused":false,"reset_count":1,"dead_letter_count":1,"actions":[
 				{"action":"reset_to_retry_waiting","job_id":"id-1","attempts":1,"backoff_sec":0,
@@ -115,7 +115,7 @@ func TestTheJSONHasNoYearBeyond9999(t *testing.T) {
 		"PostgreSQL's last":        {time.Date(294276, 12, 31, 23, 59, 59, 999999000, time.UTC), last},
 		"the year 1":               {time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), "0001-01-01T00:00:00Z"},
 		"the year before it":       {time.Date(0, 3, 15, 12, 0, 0, 0, time.UTC), "0001-03-15T12:00:00Z BC"},
-		"-infinity":                {reaper.NegInfinity(), "-infinity"},
+		"-infinity":                {reaper.NegativeInfinity(), "-infinity"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,93 +1,20 @@
 package reaper
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
-// RunConfig says how a loop runs. Its zero value works.
-type RunConfig struct {
-	// Batch is the limit of each apply. Too low, and a backlog takes many round
-	// trips; too high, and a transaction holds its row locks for long. An apply
-	// that a time-out ends is made again with half of it; see [Reaper.Run].
-	// Default 1000.
-	Batch int
-
-	// Interval is the longest sleep between two polls. Longer than the leases, and
-	// one that begins and ends between two polls waits until the next; very short,
-	// and an idle database is asked often. It is also the first wait of a rejected
-	// job. Default 30 s.
-	Interval time.Duration
-
-	// MinInterval is the shortest sleep, however soon the next lease expires. A
-	// job whose lease the last poll has seen is reaped about this long after its
-	// end at most, so too high is slow; too low is a poll for nearly every lease
-	// that expires. Default 1 s, or Interval when that is shorter.
-	MinInterval time.Duration
-
-	// Settle is how long to wait before reaping after an outage, a restart or a
-	// failover: no worker could renew its lease meanwhile, and the jobs of living
-	// workers would be reaped while they run. At the start of a loop, a server that
-	// was started less than this ago is given the rest of it. It should exceed the
-	// time in which workers renew. Too high only delays. Default 30 s; a nanosecond
-	// is as good as none.
-	Settle time.Duration
-
-	// OnPass is called after each apply, after each poll that found nothing new,
-	// and after each error, for metrics; it is not while the loop waits for Settle.
-	// Failures of its Result hold PostgreSQL's message for each rejected job, which
-	// the log may leave out. It delays the loop. A panic in it is logged. Default
-	// nil.
-	OnPass func(ctx context.Context, pass Pass)
-}
-
-// Pass is what one pass of a loop came to.
-type Pass struct {
-	Result *ApplyResult  // nil after an error; empty after a poll that found nothing new
-	Err    error         // errors are retried, whatever they are
-	Took   time.Duration // by the process's clock
-}
-
-// Defaults of RunConfig.
-const (
-	defaultBatch       = 1000
-	defaultInterval    = 30 * time.Second
-	defaultMinInterval = time.Second
-	defaultSettle      = 30 * time.Second
-)
-
-func (c RunConfig) withDefaults() RunConfig {
-	c.Batch = cmp.Or(c.Batch, defaultBatch)
-	c.Interval = cmp.Or(c.Interval, defaultInterval)
-	c.MinInterval = cmp.Or(c.MinInterval, min(defaultMinInterval, c.Interval))
-	c.Settle = cmp.Or(c.Settle, defaultSettle)
-	return c
-}
-
-func (c RunConfig) validate() error {
-	var faults []error
-	if c.Batch < 0 {
-		faults = append(faults, fmt.Errorf("%w: Batch %d", ErrNegative, c.Batch))
-	}
-	for _, wait := range []struct {
-		name string
-		time.Duration
-	}{{"Interval", c.Interval}, {"MinInterval", c.MinInterval}, {"Settle", c.Settle}} {
-		if wait.Duration < 0 {
-			faults = append(faults, fmt.Errorf("%w: %s %v", ErrNegative, wait.name, wait.Duration))
-		}
-	}
-	if c.MinInterval > c.Interval {
-		faults = append(faults, fmt.Errorf("%w: %v and %v", ErrIntervals, c.MinInterval, c.Interval))
-	}
-	return errors.Join(faults...)
-}
+// applyTimeout is how long an apply of a loop may take.
+const applyTimeout = 5 * time.Minute
 
 // Run reaps until ctx ends, and returns its cause. It applies at once, batch after
 // batch while leases are stale, and then sleeps until the next lease expires: with
@@ -122,7 +49,7 @@ func (c RunConfig) validate() error {
 // shorter, but less often where such polls would take more than a tenth of the time.
 //
 // Run returns at once, with every fault, when cfg has a negative setting
-// ([ErrNegative]) or intervals that contradict each other ([ErrIntervals]), when
+// ([ErrNegative]) or intervals that contradict each other ([ErrInvalidIntervals]), when
 // the actor is empty or not text ([ErrActor]), or when the Reaper's DB is a
 // transaction ([ErrInTransaction]), whose now() stands still. With a single
 // connection as DB it cannot connect again; use a pool.
@@ -144,4 +71,173 @@ func (r *Reaper) Run(ctx context.Context, actor string, cfg RunConfig) error {
 		MinInterval: cfg.MinInterval,
 		Settle:      cfg.Settle,
 	})
+}
+
+var _ loop.Work = (*runner)(nil)
+
+// runner is what the loop of a Run drives.
+type runner struct {
+	reaper *Reaper
+	actor  string
+	onPass func(ctx context.Context, pass Pass) // may be nil
+	log    *loop.Log
+
+	applied  bool      // an apply has met the gates, so a closed one is known
+	cursor   time.Time // every lease that ended before it was seen; zero: none
+	polledAt time.Time // by the process's clock
+	polled   pollRow   // the last one
+	rejected *loop.Rejected
+}
+
+func newRunner(r *Reaper, actor string, cfg RunConfig) *runner {
+	return &runner{
+		reaper:   r,
+		actor:    actor,
+		onPass:   cfg.OnPass,
+		log:      loop.NewLog(r.cfg.Logger),
+		rejected: loop.NewRejected(cfg.Interval),
+	}
+}
+
+// Poll asks the database what there is to do. The first time there is an apply to
+// make in any case, which meets a closed gate.
+func (r *runner) Poll(ctx context.Context, all bool) (loop.Sight, error) {
+	began, from := time.Now(), r.cursor
+	if all {
+		from = time.Time{}
+	}
+	row, err := r.reaper.poll(ctx, from)
+	elapsed := time.Since(began)
+	if err != nil {
+		err = fmt.Errorf("reaper: poll for stale leases: %w", err)
+		r.report(ctx, Pass{Err: err, Took: elapsed}, true)
+		return loop.Sight{Elapsed: elapsed}, err
+	}
+	r.cursor, r.polledAt, r.polled = from, began, row
+	if !row.stale && from.IsZero() {
+		r.rejected.Clear()
+	}
+	sight := row.sight(elapsed)
+	sight.Stale = sight.Stale || !r.applied
+	if !sight.Stale {
+		r.cursor = row.staleBefore
+		r.report(ctx, Pass{Result: &ApplyResult{Actor: r.actor, Actions: []Action{}}, Took: elapsed}, true)
+	}
+	return sight, nil
+}
+
+// Reap drains what is stale, from the cursor on.
+func (r *runner) Reap(ctx context.Context, batch int) (refused bool, err error) {
+	req := request{actor: r.actor, limit: batch, timeout: applyTimeout}
+	if !r.cursor.IsZero() { // a lease that ended at that very instant was not stale yet
+		req.after.leaseUntil = pgtype.Timestamptz{Time: r.cursor.Add(-time.Microsecond), Valid: true}
+	}
+	if req.exclude, err = r.rejected.Excluded(r.cursor, r.polledAt); err != nil {
+		return false, err
+	}
+	last, err := r.drain(ctx, req)
+	if err != nil {
+		return false, err
+	}
+	r.applied = true
+	if last.Refused {
+		return true, nil
+	}
+	if r.cursor.IsZero() {
+		r.rejected.Tried(r.polledAt)
+	}
+	r.cursor = r.polled.staleBefore
+	return false, nil
+}
+
+// drain applies batch after batch, reports each, and returns the last result.
+func (r *runner) drain(ctx context.Context, req request) (*ApplyResult, error) {
+	var last Pass
+	var fresh loop.Rejections
+	var all loop.AllRejected
+	began := time.Now()
+	_ = r.reaper.drain(ctx, req, func(result *ApplyResult, err error) {
+		last = Pass{Result: result, Err: err, Took: time.Since(began)}
+		if err != nil && last.Took >= applyTimeout {
+			last.Err = fmt.Errorf("%w: %w", errTooLong, err)
+		}
+		if result != nil {
+			r.keepFailures(result, &fresh, &all)
+		}
+		r.callOnPass(ctx, last)
+		began = time.Now()
+	})
+	r.logPass(ctx, last, false)
+	r.log.Rejections(ctx, fresh)
+	if last.Err == nil {
+		return last.Result, all.Err()
+	}
+	return nil, last.Err
+}
+
+// keepFailures remembers what an apply rejected.
+func (r *runner) keepFailures(result *ApplyResult, fresh *loop.Rejections, all *loop.AllRejected) {
+	if len(result.Actions) > 0 {
+		all.Settled()
+	}
+	for _, failure := range result.Failures {
+		rejection := loop.Rejection(failure)
+		all.Add(rejection)
+		if r.rejected.Add(failure.JobID, r.polled.now, r.polledAt) {
+			fresh.Add(rejection)
+		}
+	}
+}
+
+// TryWrite tries what a worker does when it renews.
+func (r *runner) TryWrite(ctx context.Context) error {
+	began := time.Now()
+	err := r.reaper.tryWrite(ctx)
+	if faultOf(err) == loop.Other {
+		r.log.Writable()
+		return err
+	}
+	r.report(ctx, Pass{Err: err, Took: time.Since(began)}, false)
+	return err
+}
+
+// Settling says in the log why nothing is reaped for a while.
+func (r *runner) Settling(ctx context.Context, wait time.Duration) { r.log.Settling(ctx, wait) }
+
+// Fault tells what an error says of the database.
+func (*runner) Fault(err error) loop.Fault { return faultOf(err) }
+
+// report logs a pass and tells OnPass of it.
+func (r *runner) report(ctx context.Context, pass Pass, polled bool) {
+	r.logPass(ctx, pass, polled)
+	r.callOnPass(ctx, pass)
+}
+
+// logPass logs a pass, unless the loop is being ended, which is no condition.
+func (r *runner) logPass(ctx context.Context, pass Pass, polled bool) {
+	if ctx.Err() == nil || errors.Is(pass.Err, ErrOutcomeUnknown) {
+		r.log.Pass(ctx, outcomeOf(pass, polled))
+	}
+}
+
+// outcomeOf is what is logged of a pass.
+func outcomeOf(pass Pass, polled bool) loop.Outcome {
+	if pass.Err != nil {
+		return loop.Outcome{Err: pass.Err, Unreachable: isUnreachable(pass.Err), Polled: polled}
+	}
+	return loop.Outcome{Refusal: pass.Result.Reason, Polled: polled}
+}
+
+// callOnPass calls OnPass, if there is one.
+func (r *runner) callOnPass(ctx context.Context, pass Pass) {
+	if r.onPass == nil {
+		return
+	}
+	err := recoverPanic("on_pass", func() error {
+		r.onPass(ctx, pass)
+		return nil
+	})
+	if err != nil {
+		r.reaper.cfg.Logger.LogAttrs(ctx, slog.LevelError, "on_pass panicked", slog.Any("err", errors.Unwrap(err)))
+	}
 }

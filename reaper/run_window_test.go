@@ -88,7 +88,7 @@ func TestLookingAsksForNoWindow(t *testing.T) {
 		result, err := reapertest.New(t, pool, reaper.Config{}).DryRun(t.Context(), 10)
 		require.NoError(t, err)
 		require.Equal(t, 3, result.StaleLeaseCount)
-		for _, source := range []gates.Source{gates.Table{}, gates.SourceFunc(gates.Table{}.Peek)} {
+		for _, source := range []gates.Source{gates.Table{}, gates.SourceFunc(gates.Table{}.ReadUnlocked)} {
 			found := reapertest.Verify(t, pool, reaper.Config{Gates: source}).Problems
 			require.Len(t, found, problems)
 			for _, problem := range found {

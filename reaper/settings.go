@@ -78,3 +78,9 @@ func (a *attempt) queuePlannerSettings(batch *pgx.Batch) {
 		batch.Queue(sqlPlannerSettings, own.enableSort, own.jit, own.planCaches)
 	}
 }
+
+// discard reads rows that nobody needs.
+func discard(rows pgx.Rows) error {
+	rows.Close()
+	return rows.Err()
+}

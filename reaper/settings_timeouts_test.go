@@ -18,7 +18,7 @@ import (
 )
 
 // idleLimit is the idle_in_transaction_session_timeout of these tests.
-const idleLimit = "100ms"
+const idleLimit = "1s"
 
 // A database that ends whoever keeps a transaction open without work, or works for
 // long, must not end the reaper's, for it does neither.

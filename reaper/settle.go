@@ -49,10 +49,10 @@ func (a *attempt) mayGoOn() bool { return a.more != nil && a.req.claims > 1 }
 func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) error {
 	commit := a.commitsInBatch(moves)
 	batch := &pgx.Batch{}
-	if !commit || a.tables.code {
+	if !commit || a.tables.Code {
 		a.queuePlannerSettings(batch)
 	}
-	a.queueReset(batch, a.rows().resetChecked, resets, func(*claimedJob, bool) {})
+	a.queueReset(batch, a.rows().ResetChecked, resets, func(*claimedJob, bool) {})
 	finish := a.queueMove(batch, moves)
 	if !commit {
 		if err := a.tx.Send(ctx, batch); err != nil {
@@ -75,7 +75,7 @@ func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) er
 
 // commitsInBatch reports whether nothing on the client has a say before the commit.
 func (a *attempt) commitsInBatch(moves []*claimedJob) bool {
-	return pgtx.HasConn(a.r.db) && a.r.cfg.OnApply == nil && (len(moves) == 0 || a.r.letters != nil)
+	return pgtx.HasConn(a.r.db) && a.r.cfg.OnApply == nil && (len(moves) == 0 || a.r.inPlace || a.r.letters != nil)
 }
 
 // queueReset queues the reset of jobs, and tells of each row that was changed
@@ -106,18 +106,18 @@ func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	if len(jobs) == 0 {
 		return func(context.Context) error { return nil }
 	}
-	if a.r.letters == nil {
+	if !a.r.inPlace && a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
-	sql := a.rows().insertChecked
-	if a.tables.jsonb {
-		sql = a.rows().insertJSONBChecked
+	sql := a.rows().InsertChecked
+	if a.tables.JSONB {
+		sql = a.rows().InsertJSONBChecked
 	}
 	letters := a.queueLetters(batch, sql, jobs)
-	batch.Queue(a.rows().closeChecked, a.closeArgs(jobs)...).Query(discard)
+	batch.Queue(a.rows().CloseChecked, a.closeArgs(jobs)...).Query(discard)
 	return func(context.Context) error {
 		for _, job := range jobs {
-			letters.give(job)
+			a.giveReceipt(job, letters)
 		}
 		return nil
 	}
@@ -127,9 +127,15 @@ func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 // an id.
 type letters map[string][]string
 
-// queueLetters queues the insert of dead letters.
+// queueLetters queues the insert of dead letters. In place the jobs are their own.
 func (a *attempt) queueLetters(batch *pgx.Batch, sql string, jobs []*claimedJob) letters {
 	stored := make(letters, len(jobs))
+	if a.r.inPlace {
+		for _, job := range jobs {
+			stored[job.id] = append(stored[job.id], job.id)
+		}
+		return stored
+	}
 	args := []any{a.r.scope, ids(jobs), FinalErrorReaped, a.req.actor, addresses(jobs), bumped(jobs)}
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 		var jobID, letterID string
@@ -142,20 +148,21 @@ func (a *attempt) queueLetters(batch *pgx.Batch, sql string, jobs []*claimedJob)
 	return stored
 }
 
-// give gives a job the receipt of its letter, and reports whether there is one.
-func (stored letters) give(job *claimedJob) bool {
+// giveReceipt gives a job the receipt of its letter, and reports whether there is one.
+func (a *attempt) giveReceipt(job *claimedJob, stored letters) bool {
 	own := stored[job.id]
 	if len(own) == 0 {
 		return false
 	}
 	stored[job.id] = own[1:]
 	job.receipt = &deadletter.Receipt{JobID: job.id, Document: letter.Receipt{
-		DeadLetterID: own[0], JobID: job.id, Attempts: job.bumped, FinalError: FinalErrorReaped,
+		DeadLetterID: own[0], JobID: job.id, Attempts: a.r.cfg.Queue.attemptsAfter(job),
+		FinalError: FinalErrorReaped,
 	}.JSON()}
 	return true
 }
 
-// closeArgs are the parameters of sqlClose.
+// closeArgs are the parameters of the close.
 func (a *attempt) closeArgs(jobs []*claimedJob) []any {
 	return []any{a.r.scope, FinalErrorReaped, ids(jobs), addresses(jobs), bumped(jobs)}
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// NegInfinity returns the time that stands for PostgreSQL's -infinity. It is
+// NegativeInfinity returns the time that stands for PostgreSQL's -infinity. It is
 // before every timestamptz; compare it with [time.Time.Equal].
-func NegInfinity() time.Time { return time.UnixMicro(math.MinInt64).UTC() }
+func NegativeInfinity() time.Time { return time.UnixMicro(math.MinInt64).UTC() }
 
 const negInfinity = "-infinity"
 
 // fromServer turns a timestamptz into a time in UTC. Infinity becomes the last time
-// of its kind, as NegInfinity is the first.
+// of its kind, as NegativeInfinity is the first.
 func fromServer(t pgtype.Timestamptz) time.Time {
 	switch t.InfinityModifier {
 	case pgtype.NegativeInfinity:
-		return NegInfinity()
+		return NegativeInfinity()
 	case pgtype.Infinity:
 		return time.UnixMicro(math.MaxInt64).UTC()
 	}
@@ -31,7 +31,7 @@ func fromServer(t pgtype.Timestamptz) time.Time {
 
 // toServer is the reverse of fromServer.
 func toServer(t time.Time) pgtype.Timestamptz {
-	if t.Equal(NegInfinity()) {
+	if t.Equal(NegativeInfinity()) {
 		return pgtype.Timestamptz{InfinityModifier: pgtype.NegativeInfinity, Valid: true}
 	}
 	return pgtype.Timestamptz{Time: t, Valid: true}
@@ -59,7 +59,7 @@ func (t timestamp) MarshalJSON() ([]byte, error) {
 func (t timestamp) String() string {
 	utc := time.Time(t).UTC()
 	switch {
-	case utc.Equal(NegInfinity()):
+	case utc.Equal(NegativeInfinity()):
 		return negInfinity
 	case utc.After(lastInstant()):
 		utc = lastInstant()
@@ -94,7 +94,7 @@ const leapCycle = 400
 // year that was meant.
 func parseTimestamp(s string) (time.Time, error) {
 	if s == negInfinity {
-		return NegInfinity(), nil
+		return NegativeInfinity(), nil
 	}
 	s, bc := strings.CutSuffix(s, " BC")
 	digits, rest, _ := strings.Cut(s, "-")

@@ -72,7 +72,7 @@ func inZone(t *testing.T, tx pgx.Tx, zone string, mover deadletter.Mover) []any 
 		require.Equal(t, job.JobID, action.JobID)
 		require.Equal(t, job.LeaseUntil, action.LeaseUntil)
 		require.Equal(t, time.UTC, job.LeaseUntil.Location())
-		if action.Action == reaper.ResetToRetryWaiting {
+		if action.Action == reaper.ActionReset {
 			require.Equal(t, time.UTC, action.ScheduledAt.Location())
 			require.True(t, reapertest.One[bool](t, savepoint, `select scheduled_at = $1::timestamptz and scheduled_at > now()
 				from job_queue where job_id = $2::text::uuid`, action.ScheduledAt, action.JobID))

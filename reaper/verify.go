@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/gatesql"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 	"github.com/lease-governance/leasereaper/internal/verify"
 )
@@ -21,7 +21,7 @@ const (
 
 // Codes of problems.
 const (
-	CodeTableMissing       = "table_missing"        // a table is not there, or not on the search path
+	CodeTableMissing       = "table_missing"        // a table does not exist, or is not on the search path
 	CodeColumnMissing      = "column_missing"       // a table lacks a column
 	CodeColumnType         = "column_type"          // a column has a type that does not serve
 	CodeColumnNullable     = "column_nullable"      // attempts or max_attempts may be NULL
@@ -31,15 +31,16 @@ const (
 	CodeCheckExcludesState = "check_excludes_state" // a CHECK rejects what an apply writes
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
-	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or only once
+	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or not twice
 	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
-	CodeReplicaIdentity    = "replica_identity"     // a published table has no replica identity
+	CodeReplicaIdentity    = "replica_identity"     // a published table's replica identity is missing or too small
+	CodeStatementRejected  = "statement_rejected"   // PostgreSQL rejects a statement for another reason
 	CodePrivilegeMissing   = "privilege_missing"    // the role may not do what an apply does
 	CodeRowSecurity        = "row_security"         // policies hide rows from the role
 	CodeReadOnly           = "read_only"            // the connection's transactions are read-only
 	CodeStandby            = "standby"              // the server is a hot standby
 	CodeSettingInvalid     = "setting_invalid"      // a setting does not parse
-	CodeFunctionMissing    = "function_missing"     // the mover's function is not there
+	CodeFunctionMissing    = "function_missing"     // the mover's function does not exist
 	CodeFunctionSignature  = "function_signature"   // it takes or returns something else
 	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end
 	CodeLeaseInfinite      = "lease_infinite"       // leased jobs that end at infinity
@@ -75,15 +76,18 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Verify looks at everything that this Reaper will rely on, with the role and
+// Verify checks everything that this Reaper will rely on, with the role and
 // the connection that it will use, and reports all problems at once: the tables
 // and their columns, the key and the index, the role's privileges, the
 // settings, the mover's function, and rows that no reaper will ever pick up.
 //
 // It reads only, in a read-only transaction, and the catalogs more than the
-// tables. It looks into what the library knows: the reference sources and
+// tables. The statements of an apply are planned and not run, unless an error was
+// found before. It checks what the library knows: the reference sources and
 // movers, not those of the caller's own, except that it reads such a source once.
-// A closed gate is no problem. The error says that it could not look at all.
+// A closed gate is no problem. What a document holds of no row, such as the bounds
+// of an array, is not reported, as nearly every queue would be: [deadletter.Redrive]
+// lists it. The error says that Verify could not look at all.
 func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 	tx, err := r.beginReadOnly(ctx)
 	if err != nil {
@@ -101,27 +105,28 @@ func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// verifyTarget is this Reaper as package verify looks at it.
+// verifyTarget is this Reaper as package verify checks it.
 func (r *Reaper) verifyTarget() verify.Target {
 	target := verify.Target{
 		Queue:      r.cfg.Queue.Name,
-		Columns:    r.cfg.Queue.Columns,
 		States:     r.cfg.Queue.States,
-		Stale:      r.sql.stale,
+		Stale:      r.sql.Stale,
 		Scope:      r.scope,
+		Writes:     r.plannedWrites(),
+		Insert:     r.plannedInsert,
 		LastError:  LastErrorReaped,
 		FinalError: FinalErrorReaped,
 		Gates:      fmt.Sprintf("%T", r.cfg.Gates),
 		Letters:    r.letters,
+		Function:   r.function,
 	}
-	for _, column := range []*string{&target.Columns.JobKind, &target.Columns.LastError} {
-		if *column == None {
-			*column = ""
-		}
-	}
+	q := r.cfg.Queue.mapping()
+	target.Columns.JobID, target.Columns.JobKind, target.Columns.State = q.JobID, q.JobKind, q.State
+	target.Columns.Attempts, target.Columns.MaxAttempts, target.Columns.ScheduledAt = q.Attempts, q.MaxAttempts, q.ScheduledAt
+	target.Columns.LeaseOwner, target.Columns.LeaseUntil, target.Columns.LastError = q.LeaseOwner, q.LeaseUntil, q.LastError
 	read := r.cfg.Gates.Read
 	if table, ok := r.cfg.Gates.(gates.Table); ok {
-		target.Settings, read = orName(table.Name, "queue_config"), table.Peek
+		target.Settings, read = orName(table.Name, gatesql.DefaultTable), table.ReadUnlocked
 	}
 	target.Read = func(ctx context.Context, tx pgx.Tx) (values gates.Values, err error) {
 		err = recoverPanic("source", func() (err error) {
@@ -130,16 +135,25 @@ func (r *Reaper) verifyTarget() verify.Target {
 		})
 		return values, err
 	}
-	if function, ok := r.cfg.DeadLetter.(deadletter.Function); ok {
-		target.Function = orName(function.Name, "fn_job_move_to_dead_letter")
-	}
 	return target
 }
 
-// orName returns a name, or the one that stands for an empty one.
-func orName(name pgx.Identifier, unset string) pgx.Identifier {
-	if len(name) == 0 {
-		return pgx.Identifier{unset}
+// plannedWrites are the statements of an apply that Verify has planned. Their arrays are
+// empty.
+func (r *Reaper) plannedWrites() []verify.Statement {
+	sql := r.sql.ByKey
+	return []verify.Statement{
+		{Act: "claim", SQL: sql.Claim, Args: []any{r.scope, int64(1), nil, nil}},
+		{Act: "reset", SQL: sql.Reset, Args: []any{r.scope, LastErrorReaped, "{}", "{}", "{}", "{}"}},
+		{Act: "move", SQL: sql.Close, Args: []any{r.scope, FinalErrorReaped, "{}", "{}", "{}"}},
 	}
-	return name
+}
+
+// plannedInsert is the statement that stores letters.
+func (r *Reaper) plannedInsert(jsonb bool) verify.Statement {
+	sql := r.sql.ByKey.Insert
+	if jsonb {
+		sql = r.sql.ByKey.InsertJSONB
+	}
+	return verify.Statement{Act: "move", SQL: sql, Args: []any{r.scope, "{}", FinalErrorReaped, "", "{}", "{}"}}
 }

@@ -100,7 +100,7 @@ func these(jobs int) string {
 // The apply asks the gates again, and holds them.
 func (t *tool) closed(ctx context.Context) (reason string, err error) {
 	err = t.inReadOnly(ctx, func(tx pgx.Tx) error {
-		values, err := t.queue.gates().Peek(ctx, tx, gates.Keys())
+		values, err := t.queue.gates().ReadUnlocked(ctx, tx, gates.Keys())
 		if err != nil {
 			return err
 		}

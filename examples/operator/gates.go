@@ -76,7 +76,6 @@ func (t *tool) readGates(ctx context.Context, tx pgx.Tx) (*gateState, error) {
 	}
 	batch := &pgx.Batch{}
 	state, stamps := &gateState{}, map[string]settingState{}
-	values := t.queue.gates().Queue(batch, gates.Keys(), false)
 	batch.Queue("select now()").QueryRow(func(row pgx.Row) error { return row.Scan(&state.EvaluatedAt) })
 	batch.Queue(sql, gates.Keys()).Query(func(rows pgx.Rows) error {
 		var s settingState
@@ -89,11 +88,11 @@ func (t *tool) readGates(ctx context.Context, tx pgx.Tx) (*gateState, error) {
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
-	set, err := values()
+	values, err := t.queue.gates().ReadUnlocked(ctx, tx, gates.Keys())
 	if err != nil {
 		return nil, err
 	}
-	state.fill(set, stamps)
+	state.fill(values, stamps)
 	return state, nil
 }
 

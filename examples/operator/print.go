@@ -84,7 +84,7 @@ func clock(at, now time.Time) string {
 
 // moment is a time and how far it is from now, both by the database's clock.
 func moment(at, now time.Time) string {
-	if at.Equal(reaper.NegInfinity()) {
+	if at.Equal(reaper.NegativeInfinity()) {
 		return "-infinity"
 	}
 	if at.After(now) {

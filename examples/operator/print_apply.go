@@ -59,7 +59,7 @@ func list[T any](out io.Writer, header []string, all []T, row func(T) []string) 
 }
 
 func became(a reaper.Action) string {
-	if a.Action == reaper.MovedToDeadLetter {
+	if a.Action == reaper.ActionMoved {
 		return "dead letter " + letterID(a.DeadLetter)
 	}
 	began := a.ScheduledAt.Add(-time.Duration(min(a.BackoffSec, 1<<32)) * time.Second)

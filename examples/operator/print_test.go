@@ -57,7 +57,7 @@ func TestMomentsAreNearAndFar(t *testing.T) {
 		"hours on":     {now.Add(2*time.Hour + time.Minute), "14:01:00 (in 2h01m)"},
 		"days ago":     {now.Add(-49 * time.Hour), "2026-02-27 11:00:00 (2d01h ago)"},
 		"ages ago":     {now.AddDate(-9, 0, 0), "2017-03-01 12:00:00 (years ago)"},
-		"without time": {reaper.NegInfinity(), "-infinity"},
+		"without time": {reaper.NegativeInfinity(), "-infinity"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,8 +15,9 @@ type Policy struct {
 	Check      *string
 }
 
-// commands are the letters that the catalogs have for what a role does.
-var commands = map[string]string{"select": "r", "insert": "a", "update": "w"}
+// commands are the letters that the catalogs have for what a role does. To lock a row
+// takes a policy for updates.
+var commands = map[string]string{"select": "r", "insert": "a", "update": "w", "lock": "w"}
 
 // passes reports whether a policy lets the role do something with every row. A
 // permissive one without an expression lets it do nothing.
@@ -24,8 +25,8 @@ func (p Policy) passes(privilege, role string) bool {
 	if p.Command != "*" && p.Command != commands[privilege] {
 		return !p.Permissive
 	}
-	read, written := p.Using, cmp.Or(p.Check, p.Using)
-	return (privilege == "insert" || p.isTrue(read, role)) && (privilege == "select" || p.isTrue(written, role))
+	writes := privilege == "insert" || privilege == "update"
+	return (privilege == "insert" || p.isTrue(p.Using, role)) && (!writes || p.isTrue(cmp.Or(p.Check, p.Using), role))
 }
 
 // isTrue reports whether an expression is true, or ends as one does that Exempt

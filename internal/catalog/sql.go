@@ -17,7 +17,7 @@ select c.oid, n.nspname::text, c.relkind::text,
 from pg_class c
 join pg_namespace n on n.oid = c.relnamespace
 where c.relname = $2::text
-  and c.relkind in ('r', 'p', 'v', 'f')
+  and c.relkind in ('r', 'p', 'v', 'm', 'f')
   and case when $1::text is null then pg_table_is_visible(c.oid) else n.nspname = $1::text end`
 
 // The statements below have one parameter.
@@ -37,9 +37,29 @@ const types = `recursive types as (
   where t.typtype = 'd'
 )`
 
+// parts are the types of the columns, and those of their elements and fields, at any depth.
+const parts = `parts as (
+  select a.attnum, a.atttypid as type
+  from pg_attribute a
+  where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped
+  union
+  select p.attnum, i.type
+  from parts p
+  join pg_type t on t.oid = p.type
+  cross join lateral (
+    select t.typbasetype
+    union all
+    select t.typelem
+    union all
+    select f.atttypid from pg_attribute f where f.attrelid = t.typrelid and f.attnum > 0 and not f.attisdropped
+  ) i(type)
+  where i.type <> 0
+)`
+
 // sqlColumns reads the columns of a table.
 const sqlColumns = `-- catalog.columns
-with ` + types + `
+with ` + types + `,
+` + parts + `
 select a.attname::text as name,
   case when b.typname = 'citext' then 'citext' else format_type(b.oid, null) end as type,
   case when b.typname = 'bpchar' then 'bpchar' else format_type(b.oid, null) end as base,
@@ -48,7 +68,15 @@ select a.attname::text as name,
   format_type(a.atttypid, a.atttypmod) as type_sql,
   a.attnotnull or d.not_null as not_null,
   a.attnotnull as not_null_itself,
-  a.atthasdef or a.attidentity <> '' or d.filled as filled,
+  a.atthasdef or a.attidentity <> '' or d.filled as has_default,
+  array(
+    select s.oid::regclass::text
+    from pg_attrdef f
+    join pg_depend u on u.classid = 'pg_attrdef'::regclass and u.objid = f.oid and u.refclassid = 'pg_class'::regclass
+    join pg_class s on s.oid = u.refobjid
+    where f.adrelid = a.attrelid and f.adnum = a.attnum
+      and case when s.relkind = 'S' then not has_sequence_privilege(s.oid, 'usage, update') else false end
+  ) as locked_sequences,
   a.attgenerated::text as generated,
   a.attidentity = 'a' as identity,
   exists (
@@ -56,6 +84,7 @@ select a.attname::text as name,
     from pg_index i
     where i.indrelid = a.attrelid and i.indisprimary and a.attnum = any(i.indkey)
   ) as primary,
+  exists (select from parts p where p.attnum = a.attnum and p.type = 'json'::regtype) as holds_json,
   array(
     select p
     from unnest('{select,insert,update}'::text[]) p
@@ -66,22 +95,6 @@ join types d on d.attnum = a.attnum
 join pg_type b on b.oid = d.type and b.typtype <> 'd'
 where a.attrelid = $1::oid
 order by a.attnum`
-
-// sqlKeys reads each unique index that holds for all rows.
-const sqlKeys = `-- catalog.keys
-select i.indexrelid::regclass::text as index,
-  coalesce((
-    select quote_ident(c.conname)
-    from pg_constraint c
-    where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u')
-  ), '') as constraint,
-  (
-    select array_agg(a.attname::text)
-    from unnest(i.indkey[0:i.indnkeyatts - 1]) k
-    join pg_attribute a on a.attnum = k and a.attrelid = i.indrelid
-  ) as columns
-from pg_index i
-where i.indrelid = $1::oid and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null`
 
 // sqlPolicies reads the policies that apply to the current role.
 const sqlPolicies = `-- catalog.policies
@@ -123,6 +136,43 @@ const tree = `recursive tree as (
   from tree t
   join pg_inherits i on i.inhparent = t.oid
 )`
+
+// sqlKeys reads each unique index that holds for all rows, and, without a name, those that
+// each partition has.
+const sqlKeys = `-- catalog.keys
+with ` + tree + `,
+keys as (
+  select i.indrelid as relation,
+    i.indexrelid::regclass::text as index,
+    coalesce((
+      select quote_ident(c.conname)
+      from pg_constraint c
+      where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u')
+    ), '') as constraint,
+    (
+      select array_agg(a.attname::text order by k.n)
+      from unnest(i.indkey[0:i.indnkeyatts - 1]) with ordinality k(attnum, n)
+      join pg_attribute a on a.attnum = k.attnum and a.attrelid = i.indrelid
+    ) as columns
+  from pg_index i
+  where i.indrelid in (select oid from tree)
+    and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+),
+leaves as (
+  select c.oid
+  from tree t
+  join pg_class c on c.oid = t.oid and c.relispartition and c.relkind <> 'p'
+)
+select k.index, k.constraint, k.columns
+from keys k
+where k.relation = $1::oid
+union all
+select '', '', k.columns
+from keys k
+join leaves l on l.oid = k.relation and l.oid <> $1::oid
+group by k.columns
+having count(distinct l.oid) = (select count(*) from leaves)
+order by index`
 
 // sqlUnidentified reads which tables of a tree are published for updates or
 // deletes, and have no replica identity that names the changed row. A partition is

@@ -22,7 +22,7 @@ type Table struct {
 	SQL          string // the name that it was read by, quoted
 	OID          uint32
 	Schema       string
-	Kind         string // "r" a table, "p" a partitioned one, "v" a view, "f" a foreign table
+	Kind         string // "r" a table, "p" a partitioned one, "v" a view, "m" a materialized one, "f" a foreign table
 	Usage        bool   // the role may use the schema
 	SelectAll    bool   // the role may read every column
 	RowSecurity  bool   // row-level security applies to the role
@@ -45,16 +45,19 @@ type Column struct {
 	TypeSQL       string // the type's own name, quoted, with its modifier
 	NotNull       bool
 	NotNullItself bool     // NotNull, and it is not only its domain's
-	Filled        bool     // it has a default, an identity, or is generated
+	HasDefault    bool     // or an identity, or it is generated
 	Generated     string   // "s" stored, "v" virtual, or empty
 	Identity      bool     // generated always as identity
 	Primary       bool     // part of the primary key
+	HoldsJSON     bool     // json, also as an element or a field
 	Privileges    []string // of the role: any of "select", "insert", "update"
+
+	LockedSequences []string // of the default, quoted, that the role may not use
 }
 
 // Key is a unique index that is whole and valid. Its names are quoted.
 type Key struct {
-	Index      string
+	Index      string // empty: each partition has one of its own
 	Constraint string // that the index belongs to, or empty
 	Columns    []string
 }

@@ -21,32 +21,23 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// reset and dead stand for the counters of the reader's metrics.
-var reset, dead atomic.Int64
-
 func runReaper(ctx context.Context, pool *pgxpool.Pool) error {
 	r, err := reaper.New(pool, reaper.Config{
 		Logger:   slog.Default(),
-		MaxStale: 10_000, // more than a dead worker's jobs: let a person look first
+		MaxStale: 10_000, // if more leases have expired, reap nothing: a person should look first
 	})
 	if err != nil {
 		return err
 	}
-	return r.Run(ctx, "billing-reaper", reaper.RunConfig{
-		OnPass: func(_ context.Context, pass reaper.Pass) {
-			if pass.Result != nil {
-				reset.Add(int64(pass.Result.ResetCount))
-				dead.Add(int64(pass.Result.DeadLetterCount))
-			}
-		},
-	})
+	// The name is stored with dead letters; replicas may share it. Run ends with ctx.
+	return r.Run(ctx, "billing-reaper", reaper.RunConfig{})
 }
 
 func reapOnce(ctx context.Context, r *reaper.Reaper) error {
 	result, err := r.Apply(ctx, "billing-reaper", 1000)
 	switch {
 	case errors.Is(err, reaper.ErrOutcomeUnknown):
-		return nil // it happened whole or not at all; the next call finds out
+		return nil // all of it happened, or nothing; the next call finds out
 	case err != nil:
 		return err // nothing has changed
 	case result.Refused:
@@ -56,6 +47,17 @@ func reapOnce(ctx context.Context, r *reaper.Reaper) error {
 		slog.Warn("job rejected", "job_id", failure.JobID, "sqlstate", failure.SQLState)
 	}
 	return nil
+}
+
+// resets and moves stand for the counters of the reader's metrics.
+var resets, moves atomic.Int64
+
+func countJobs(_ context.Context, pass reaper.Pass) {
+	if pass.Err != nil { // then there is no Result
+		return
+	}
+	resets.Add(int64(pass.Result.ResetCount))
+	moves.Add(int64(pass.Result.DeadLetterCount))
 }
 
 func show(ctx context.Context, r *reaper.Reaper) error {
@@ -89,6 +91,10 @@ func TestTheREADMEsGoWorks(t *testing.T) {
 	pool := reapertest.OpenQueue(t)
 	reapertest.Stale(t, pool, "kind", 1, 0, 5)
 	r := reapertest.New(t, pool, reaper.Config{})
+	countJobs(t.Context(), reaper.Pass{Err: reapertest.ErrEnd})
+	countJobs(t.Context(), reaper.Pass{Result: &reaper.ApplyResult{ResetCount: 2, DeadLetterCount: 1}})
+	require.EqualValues(t, 2, resets.Load())
+	require.EqualValues(t, 1, moves.Load())
 	require.NoError(t, show(t.Context(), r))
 	require.NoError(t, reapOnce(t.Context(), r))
 	require.Equal(t, map[string]int{"retry_waiting": 1}, reapertest.States(t, pool))
@@ -100,9 +106,9 @@ func TestTheREADMEsGoWorks(t *testing.T) {
 	require.ErrorIs(t, <-ended, reapertest.ErrEnd)
 }
 
-// A role that was given what the README says must be able to work, and each of
+// A role that was given what the reference says must be able to work, and each of
 // the grants must be needed: an operator hands out no right for nothing.
-func TestTheREADMEsGrantsAreEnoughAndNoneIsTooMuch(t *testing.T) {
+func TestTheGrantsAreEnoughAndNoneIsTooMuch(t *testing.T) {
 	t.Parallel()
 	grants := reapertest.GrantsOf(t)
 	require.Len(t, grants, 6)
@@ -151,8 +157,8 @@ func grantedPool(t *testing.T, pool *pgxpool.Pool, grants []string, without int)
 	return pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["role"] = role })
 }
 
-// The README's other SQL runs on the reference tables: opening the gates, the
-// index, and the worker's fenced completion.
+// The other SQL of the README and the reference runs on the reference tables: opening
+// the gates, the index, and the worker's fenced completion.
 func TestTheREADMEsSQLRuns(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -160,7 +166,8 @@ func TestTheREADMEsSQLRuns(t *testing.T) {
 	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, attempts, lease_owner, lease_until)
 		values ('k', 'leased', 2, 'me', now() + interval '1 minute')`)
 
-	for _, block := range reapertest.Fenced(t, "README.md", "sql") {
+	blocks := append(reapertest.Fenced(t, "README.md", "sql"), reapertest.Fenced(t, "docs/reference.md", "sql")...)
+	for _, block := range blocks {
 		switch {
 		case strings.Contains(block, "$1"):
 			var id string

@@ -1,5 +1,4 @@
-// Package isolate writes a batch of items of which the database rejects some, and
-// finds out which.
+// Package isolate writes a batch of items, and finds those that the database rejects.
 //
 // Items are written in groups, each in a savepoint. A group that is rejected is
 // undone and halved, until the rejected item stands alone. A bad item among n costs

@@ -1,11 +1,15 @@
-// Package letter has the SQL that stores jobs in a dead-letter table, for the
-// reaper and for the mover of package deadletter.
+// Package letter has the SQL that stores jobs in a dead-letter table, and the call of a
+// function that does so, for the reaper and for the movers of package deadletter.
 package letter
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
+
+// DefaultTable is the dead-letter table when no other is configured.
+const DefaultTable = "job_dead_letter"
 
 // Match is the condition that finds q, a row of the queue, for u, a job of the
 // parameters. It uses the parameter $1.
@@ -20,11 +24,11 @@ type Document string
 
 const (
 	// JSONB is for a column of type jsonb.
-	JSONB Document = `to_jsonb(q.*) || jsonb_build_object({attempts_label}, u.attempts)`
+	JSONB Document = `to_jsonb(q.*) || jsonb_build_object({counter_label}, u.attempts)`
 
 	// JSON is for a column of type json or text. The values of json columns keep
 	// their text, such as numbers beyond the range of jsonb's and \u0000.
-	JSON Document = `to_json(json_populate_record(q.*, json_build_object({attempts_label}, u.attempts)))`
+	JSON Document = `to_json(json_populate_record(q.*, json_build_object({counter_label}, u.attempts)))`
 )
 
 // SQLIsJSONB is a subquery: whether the column job of a dead-letter table is a jsonb.
@@ -53,8 +57,8 @@ const SQLIsJSONB = `select exists (
 //	$6 attempts     bigint[]
 const insert = `insert into {letters}
   (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
-select q.{job_id}, {kind}, u.attempts,
-  coalesce(q.{max_attempts}, u.attempts), $3::text, $4::text,
+select q.{job_id}, {kind}, {letter_attempts},
+  coalesce({maximum}, {letter_attempts}), $3::text, $4::text,
   {document}
 from unnest(
   array_cat(array(select k.{job_id} from {queue} k where false), $2),
@@ -68,10 +72,10 @@ returning job_id::text, dead_letter_id::text`
 //	{letters}         the dead-letter table
 //	{queue}           the queue
 //	{job_id}          its columns
-//	{attempts}
-//	{max_attempts}
-//	{kind}            q and the column of kinds, or an empty literal
-//	{attempts_label}  the name of the column of attempts, as a literal
+//	{kind}             q and the column of kinds, or an empty literal
+//	{letter_attempts}  the attempts, of q or u
+//	{maximum}          the maximum of attempts of q, or NULL
+//	{counter_label}    the name of the column that a reap counts in, as a literal
 func Insert(match Match, document Document) string {
 	return `-- deadletter.insert
 ` + fill(insert, match, document)
@@ -114,4 +118,10 @@ func (r Receipt) JSON() json.RawMessage {
 	r.State = "dead_letter"
 	document, _ := json.Marshal(r) // texts and an integer cannot fail
 	return document
+}
+
+// IsReceipt reports whether a document is what a receipt may hold: a JSON object, or
+// nothing.
+func IsReceipt(document json.RawMessage) bool {
+	return len(document) == 0 || json.Valid(document) && bytes.HasPrefix(bytes.TrimSpace(document), []byte("{"))
 }

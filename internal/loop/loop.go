@@ -32,21 +32,6 @@ type Work interface {
 	Fault(err error) Fault
 }
 
-// Fault is what an error says of the database.
-type Fault int
-
-const (
-	// Other says nothing of it.
-	Other Fault = iota
-
-	// Outage says that workers may have been unable to renew their leases too.
-	Outage
-
-	// TimedOut says that it took too long. No worker waits longer than a poll
-	// does; an apply may have had too much to do.
-	TimedOut
-)
-
 // Sight is what a poll shows.
 type Sight struct {
 	Stale   bool           // there is something to reap
@@ -95,11 +80,11 @@ func (l *loop) step(ctx context.Context) time.Duration {
 		return l.retry()
 	}
 	began := time.Now()
-	all := l.scan.due(began)
+	all := l.scan.full(began)
 	sight, err := l.work.Poll(ctx, all)
 	if err != nil {
 		l.outage = l.outage || l.work.Fault(err) != Other
-		return max(l.retry(), min((share-1)*sight.Elapsed, fullPoll))
+		return max(l.retry(), min((fullPollFactor-1)*sight.Elapsed, fullPollEvery))
 	}
 	if wait := l.settle(sight); wait > 0 {
 		l.work.Settling(ctx, wait)
@@ -177,7 +162,7 @@ func (l *loop) retry() time.Duration {
 		wait = shifted
 		l.failures++
 	}
-	return wait - chance(wait)
+	return wait - jitter(wait)
 }
 
 // next returns the wait until the next lease is stale, within the bounds.
@@ -185,16 +170,16 @@ func (l *loop) next(sight Sight, elapsed time.Duration) time.Duration {
 	if sight.Due == nil {
 		return l.idle()
 	}
-	wait := *sight.Due - elapsed + chance(l.cfg.MinInterval)
+	wait := *sight.Due - elapsed + jitter(l.cfg.MinInterval)
 	return max(min(wait, l.idle()), l.cfg.MinInterval)
 }
 
 // idle returns the wait when there is nothing to wait for.
-func (l *loop) idle() time.Duration { return l.cfg.Interval - chance(l.cfg.Interval) }
+func (l *loop) idle() time.Duration { return l.cfg.Interval - jitter(l.cfg.Interval) }
 
-// spread is the part of a wait that is left to chance, so that replicas which
-// were started together do not stay together.
-const spread = 10
+// jitterDivisor makes a tenth of a wait random, so that replicas which were started
+// together do not stay together.
+const jitterDivisor = 10
 
-// chance returns a random part of a wait.
-func chance(wait time.Duration) time.Duration { return rand.N(wait/spread + 1) }
+// jitter returns a random part of a wait.
+func jitter(wait time.Duration) time.Duration { return rand.N(wait/jitterDivisor + 1) }

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
 // An idle reaper on every machine of a fleet must not be a load.
@@ -19,55 +17,6 @@ func TestAnIdleLoopPollsOncePerInterval(t *testing.T) {
 	for i := 1; i < len(log); i++ {
 		require.GreaterOrEqual(t, log[i].at-log[i-1].at, 27*time.Second)
 		require.LessOrEqual(t, log[i].at-log[i-1].at, 30*time.Second)
-	}
-}
-
-// What a poll passed by, a locked row say, must not be missed for longer than a
-// minute.
-func TestALoopPollsAllOnceAMinute(t *testing.T) {
-	t.Parallel()
-
-	log := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
-
-	within(t, log[0], "poll all", 0, 0)
-	require.Equal(t, "poll", log[1].what)
-	last := time.Duration(0)
-	for _, e := range log {
-		if e.what == "poll all" {
-			require.LessOrEqual(t, e.at-last, time.Minute)
-			last = e.at
-		}
-	}
-	require.Greater(t, last, 8*time.Minute)
-}
-
-// Nor for longer than two intervals when these are short, nor, in a busy queue,
-// for much longer than half a minute when they are long.
-func TestABusyLoopPollsAllNowAndThen(t *testing.T) {
-	t.Parallel()
-
-	tests := map[string]struct{ interval, min, most time.Duration }{
-		"a short interval": {50 * time.Millisecond, time.Millisecond, 100 * time.Millisecond},
-		"the default":      {30 * time.Second, time.Second, time.Minute},
-		"a long interval":  {time.Hour, time.Second, 40 * time.Second},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cfg := loop.Config{Batch: 1, Interval: test.interval, MinInterval: test.min, Settle: 1}
-			busy := &script{polls: []poll{{sight: due(4 * test.min)}}}
-			last, partial := time.Duration(0), 0
-			for _, e := range play(t, busy, cfg, 10*test.most) {
-				if e.what == "poll" {
-					partial++
-					continue
-				}
-				require.LessOrEqual(t, e.at-last, test.most)
-				last = e.at
-			}
-			require.Greater(t, last, 8*test.most)
-			require.Greater(t, partial, 50)
-		})
 	}
 }
 

@@ -2,13 +2,13 @@ package loop
 
 import "time"
 
-// fullPoll is how long a loop goes on polling only behind its cursor before it
+// fullPollEvery is how long a loop goes on polling only behind its cursor before it
 // polls everything again, unless the interval is shorter or that takes long.
-const fullPoll = 30 * time.Second
+const fullPollEvery = 30 * time.Second
 
-// share is how many times as long as a full poll took passes from its beginning
+// fullPollFactor is how many times as long as a full poll took passes from its beginning
 // to that of the next one, at least.
-const share = 10
+const fullPollFactor = 10
 
 // scan decides which polls are of everything. A full poll begins at the oldest
 // lease, and walks the index entries of all jobs that were reaped since the last
@@ -19,14 +19,14 @@ type scan struct {
 	earliest time.Time // when it may be, while it is not done
 }
 
-// due reports whether to poll everything now.
-func (s *scan) due(now time.Time) bool { return !s.done || !now.Before(s.next) }
+// full reports whether to poll everything now.
+func (s *scan) full(now time.Time) bool { return !s.done || !now.Before(s.next) }
 
 // begun keeps when a full poll began, and what it cost.
 func (s *scan) begun(at time.Time, took, interval time.Duration) {
 	s.done = false
-	s.earliest = at.Add(share * took)
-	s.next = at.Add(max(min(fullPoll, interval), share*took))
+	s.earliest = at.Add(fullPollFactor * took)
+	s.next = at.Add(max(min(fullPollEvery, interval), fullPollFactor*took))
 }
 
 // rest returns how long to wait until the poll that the next step makes is cheap

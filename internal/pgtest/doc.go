@@ -1,13 +1,16 @@
 // Package pgtest gives each test a PostgreSQL database of its own, with the
 // reference schema in it, and drops it when the test has passed.
 //
-// The first test of a process finds a server: the one PGTEST_DATABASE_URL names,
-// else one that is started from the initdb and postgres in PGTEST_BIN, else from
-// those that are installed, else from a download, which is kept in the user's
-// cache: the npm package of them, where npm is installed, else the archive of a
-// Maven repository. A variable that is set and does not work is an error. The
-// schema is applied once to a template database; each test's database is a clone
-// of it.
+// The first test of a process finds a server. It takes the first of these:
+//
+//   - the server that PGTEST_DATABASE_URL names;
+//   - one that it starts from the initdb and postgres in PGTEST_BIN;
+//   - one that it starts from an installed PostgreSQL;
+//   - one that it starts from a download, which is kept in the user's cache: the npm
+//     package if npm is installed, else an archive of a Maven repository.
+//
+// A variable that is set and does not work is an error. The schema is applied once to
+// a template database. Each test's database is a clone of it.
 //
 //	func TestSomething(t *testing.T) {
 //		t.Parallel()
@@ -22,20 +25,20 @@
 // # Guarantees
 //
 // A started server listens on a Unix-domain socket in a temporary folder, on no
-// TCP port. It ends and its folder is removed when this process ends, also by
-// SIGKILL: the shell that is its parent waits for the end of a pipe that this
+// TCP port. When this process ends, also by SIGKILL, the server ends and its folder
+// is removed: the shell that is its parent waits for the end of a pipe that this
 // process holds. Only a SIGKILL to that shell leaves something behind.
 //
-// On a server that was running before, the databases of a process that was
-// killed stay, as do those of failed tests and one template for each schema.
-// Their names begin with pgtest_.
+// On a server that was running before, some databases stay: those of a process that
+// was killed, those of failed tests, and one template for each schema. Their names
+// begin with pgtest_.
 //
-// No error and no log holds the password of a connection string.
+// No error and no log contains the password of a connection string.
 //
 // # Concurrency
 //
 // Everything may be called concurrently, also by several processes that share a
-// server, whose PGTEST_DATABASE_URL must then name the same database.
+// server. Their PGTEST_DATABASE_URL must then name the same database.
 //
 // # Platforms
 //

@@ -54,15 +54,20 @@ func partFault(part string) string {
 }
 
 // Label quotes a state's name as a literal. It must be one that an enum could
-// have too: not empty, and of at most 63 bytes. Backslashes are safe under
-// either setting of standard_conforming_strings.
+// have too: not empty, and of at most 63 bytes.
 func Label(label string) (string, error) {
 	if fault := partFault(label); fault != "" {
 		return "", fmt.Errorf("%w %q: %s", ErrName, label, fault)
 	}
-	quoted := "'" + strings.ReplaceAll(label, "'", "''") + "'"
-	if strings.Contains(label, `\`) {
-		return "E" + strings.ReplaceAll(quoted, `\`, `\\`), nil
+	return Literal(label), nil
+}
+
+// Literal quotes a text that has no NUL. Backslashes are safe under either setting of
+// standard_conforming_strings.
+func Literal(text string) string {
+	quoted := "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	if strings.Contains(text, `\`) {
+		return "E" + strings.ReplaceAll(quoted, `\`, `\\`)
 	}
-	return quoted, nil
+	return quoted
 }

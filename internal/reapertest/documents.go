@@ -41,10 +41,10 @@ func Fenced(t *testing.T, page, language string) []string {
 	return blocks
 }
 
-// GrantsOf are the grants that the README gives a role.
+// GrantsOf are the grants that the reference gives a role.
 func GrantsOf(t *testing.T) []string {
 	t.Helper()
-	for _, block := range Fenced(t, "README.md", "sql") {
+	for _, block := range Fenced(t, "docs/reference.md", "sql") {
 		if strings.HasPrefix(block, "grant") {
 			return strings.Split(strings.TrimSpace(block), "\n")
 		}
@@ -53,7 +53,7 @@ func GrantsOf(t *testing.T) []string {
 }
 
 // LeastPrivileged is a sound set-up, and a pool as a role that has what the
-// README says and no more.
+// reference says and no more.
 func LeastPrivileged(t *testing.T) (pool, asRole *pgxpool.Pool, name string) {
 	t.Helper()
 	pool = OpenQueue(t)

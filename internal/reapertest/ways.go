@@ -32,7 +32,7 @@ func ReapAlike(t *testing.T, pool *pgxpool.Pool, mover deadletter.Mover) {
 	require.Equal(t, 2, result.DeadLetterCount)
 	for i, action := range result.Actions {
 		require.Equal(t, dryRun.Jobs[i].JobID, action.JobID)
-		if action.Action == reaper.ResetToRetryWaiting {
+		if action.Action == reaper.ActionReset {
 			require.True(t, One[bool](t, pool,
 				`select scheduled_at = $1::timestamptz from job_queue where job_id = $2::uuid`,
 				action.ScheduledAt, action.JobID), "the result and the row agree")

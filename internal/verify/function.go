@@ -10,48 +10,49 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// sqlFunction finds what a function that is called so returns, and whether the
-// role may call it.
+// sqlFunction finds what a function that is called so returns.
 //
 //	$1 schema  text, NULL for the search path
 //	$2 name    text
 const sqlFunction = `-- verify.function
 select coalesce(bool_or(p.prorettype in ('jsonb'::regtype, 'json'::regtype)), false),
-  coalesce(bool_or(has_function_privilege(p.oid, 'execute')), false),
   count(*) > 0
 from pg_proc p
 join pg_namespace n on n.oid = p.pronamespace
 where p.proname = $2::text
   and case when $1::text is null then pg_function_is_visible(p.oid) else n.nspname = $1::text end`
 
-// moverFunction looks whether the function is there and can be called as the
-// mover calls it. It is not called.
+// sqlStubFunction is a function that moves no job.
+const sqlStubFunction = `create function %s returns jsonb language sql as $$
+  select jsonb_build_object('refused', true, 'reason', 'not written yet')
+$$`
+
+// moverFunction checks whether the function exists and can be called as the mover calls
+// it. It is not called.
 func (v *verifier) moverFunction(ctx context.Context) error {
 	if v.target.Function == nil || v.queue == nil {
 		return nil
 	}
-	var returnsJSON, mayExecute, exists bool
-	err := v.tx.QueryRow(ctx, sqlFunction, pgtext.Parts(v.target.Function)...).Scan(&returnsJSON, &mayExecute, &exists)
+	name, key := v.target.Function.Sanitize(), v.keyType()
+	fits, mayExecute, err := v.callable(ctx, name, key)
 	if err != nil {
 		return err
 	}
-	name, key := v.target.Function.Sanitize(), v.keyType()
-	fits, err := v.callable(ctx, name, key)
-	if err != nil {
+	var returnsJSON, exists bool
+	args := pgtext.Parts(v.target.Function)
+	if err := v.tx.QueryRow(ctx, sqlFunction, args...).Scan(&returnsJSON, &exists); err != nil {
 		return err
 	}
 	signature := fmt.Sprintf("%s(%s, text, text)", name, key)
-	stub := "create function " + signature + ` returns jsonb language sql as $$
-  select jsonb_build_object('refused', true, 'reason', 'not written yet')
-$$`
+	stubFunction := fmt.Sprintf(sqlStubFunction, signature)
 	switch {
 	case !exists:
-		v.error("function_missing", signature, stub,
-			"The mover's function is not there. The fix makes one that refuses every job; write its body.")
+		v.error("function_missing", signature, stubFunction, "The mover's function does not exist. "+
+			"The fix creates one that refuses every job. Write its body.")
 	case !fits || !returnsJSON:
-		v.error("function_signature", signature, fmt.Sprintf("drop function if exists %s;\n%s", signature, stub),
-			"The mover's function cannot be called so, or does not return jsonb. "+
-				"The fix makes one that refuses every job; write its body, and drop the other.")
+		v.error("function_signature", signature, fmt.Sprintf("drop routine if exists %s;\n%s", signature, stubFunction),
+			"The mover's function does not take these arguments, or does not return jsonb. "+
+				"The fix creates one that refuses every job. Write its body, and drop the other.")
 	case !mayExecute:
 		v.error("privilege_missing", signature, fmt.Sprintf("grant execute on function %s to %s", signature, v.role),
 			"The role %s lacks execute.", v.role)
@@ -59,19 +60,20 @@ $$`
 	return nil
 }
 
-// callable asks the planner whether the function takes a key and two texts. The key is not a constant, or the planner
-// would call an immutable function to be done with it.
-func (v *verifier) callable(ctx context.Context, function, keyType string) (bool, error) {
-	err := v.try(ctx, func(tx pgx.Tx) error {
+// callable asks the planner whether the function takes a key and two texts, and whether
+// the role may call it. The key is no constant: the planner would call an immutable
+// function to be done with it.
+func (v *verifier) callable(ctx context.Context, function, keyType string) (fits, allowed bool, err error) {
+	err = v.try(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, fmt.Sprintf(
 			"explain select %s(k.id, ''::text, ''::text) from (select null::%s as id offset 0) k", function, keyType))
 		return err
 	})
 	switch code := pgtx.Code(err); {
-	case code == "42501": // it fits, and the role may not call it
-		return true, nil
+	case code == "42501":
+		return true, false, nil
 	case pgtx.Class(code) == "42":
-		return false, nil
+		return false, false, nil
 	}
-	return err == nil, err
+	return err == nil, err == nil, err
 }

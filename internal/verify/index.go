@@ -8,11 +8,11 @@ import (
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
 
-// sqlServes is the order in which a claim reads. Its plan shows whether an index
+// sqlExplainClaim is the order in which a claim reads. Its plan shows whether an index
 // has that order, and on which partitions.
 //
 //	$1 scope
-const sqlServes = `-- verify.index
+const sqlExplainClaim = `-- verify.index
 explain (format json, verbose)
 select q.{job_id}
 from {queue} q
@@ -20,9 +20,9 @@ where {stale}
 order by q.{lease_until}
 limit 1`
 
-// sqlOthers reads jobs that are not leased. Its plan shows which partitions may have
+// sqlExplainOthers reads jobs that are not leased. Its plan shows which partitions may have
 // some.
-const sqlOthers = `-- verify.others
+const sqlExplainOthers = `-- verify.others
 explain (format json, verbose)
 select
 from {queue} q
@@ -34,13 +34,13 @@ const sqlOrderOnly = `-- verify.order_only
 select set_config(name, 'off', true)
 from unnest('{enable_seqscan,enable_bitmapscan,enable_sort}'::text[]) name`
 
-// index asks the planner whether an index has the order of the claim, and looks
+// index asks the planner whether an index has the order of the claim, and checks
 // whether the index holds leased rows alone.
 func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
 	if _, err := v.tx.Exec(ctx, sqlOrderOnly); err != nil {
 		return err
 	}
-	plan, err := v.explain(ctx, sqlServes, v.target.Scope)
+	plan, err := v.explain(ctx, sqlExplainClaim, v.target.Scope)
 	switch {
 	case err != nil:
 		return err
@@ -50,7 +50,7 @@ func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
 	case !t.Stored(): // a view's indexes are those of other tables
 		return nil
 	case t.Kind == "p":
-		if plan, err = v.explain(ctx, sqlOthers); err != nil {
+		if plan, err = v.explain(ctx, sqlExplainOthers); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (v *verifier) noIndex(t *catalog.Table, message string, args ...any) {
 	v.warn("index_missing", at(t, v.target.Columns.LeaseUntil), fix, message, args...)
 }
 
-// leasedOnly looks whether each table that the plan reads has an index in which a
+// leasedOnly checks whether each table that the plan reads has an index in which a
 // claim reads leased rows alone. A partition without other rows needs none.
 func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, reads []relation) error {
 	wide, fits := map[relation]string{}, map[relation]bool{}
@@ -85,7 +85,7 @@ func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, reads []rel
 		if wide[read] != "" && !fits[read] {
 			v.noIndex(t, "The index %s also holds rows that are not leased: it grows with the finished jobs, "+
 				"and a claim reads those that kept their lease's end. "+
-				"The fix makes one of leased rows alone.", wide[read])
+				"The fix creates one of leased rows alone.", wide[read])
 			break
 		}
 	}

@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
 
-// deadLetters looks at the table of the dead letters, and at the privilege to copy
-// whole rows of the queue.
+// deadLetters checks the table of the dead letters, and the privilege to copy whole
+// rows of the queue.
 func (v *verifier) deadLetters(ctx context.Context) error {
 	if v.target.Letters == nil {
 		return nil
@@ -18,7 +20,7 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 	if v.queue != nil && !v.queue.SelectAll {
 		v.lacks(v.queue, "select")
 	}
-	needs := []need{
+	needs := []columnSpec{
 		{"dead_letter_id", nil, "uuid primary key default gen_random_uuid()", reads},
 		{"job_id", keys, v.keyType() + " not null", "select, insert"},
 		{"job_kind", nil, "text not null", inserts},
@@ -26,10 +28,10 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 		{"max_attempts", counts, "integer not null", inserts},
 		{"final_error", texts, "text not null", inserts},
 		{"moved_by", texts, "text not null", inserts},
-		{"job", []string{"jsonb", "json", "text"}, "jsonb not null", inserts},
-		{"moved_at", instants, "timestamptz not null default now()", optional},
-		{"redriven_at", instants, "timestamptz", optional},
-		{"redriven_by", texts, "text", optional},
+		{"job", append([]string{"jsonb", "json"}, texts...), "jsonb not null", inserts},
+		{"moved_at", instants, "timestamptz not null default now()", noPrivileges},
+		{"redriven_at", instants, "timestamptz", noPrivileges},
+		{"redriven_by", texts, "text", noPrivileges},
 	}
 	t, err := v.table(ctx, "dead-letter table", v.target.Letters, needs)
 	if err != nil || t == nil {
@@ -44,11 +46,15 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 	}
 	redrive := write{"redrive", severityWarning, map[string]any{"redriven_at": varies, "redriven_by": actorName}}
 
-	v.unfilled(t, move)
+	v.requiredColumns(t, move)
 	v.identity(t, "redrive and purge", severityWarning, true)
 	v.copied(t)
-	v.single(t)
-	return v.writes(ctx, t, move, redrive)
+	v.uniqueValues(t)
+	if err := v.writes(ctx, t, move, redrive); err != nil {
+		return err
+	}
+	jsonb := t.Column("job") != nil && t.Column("job").Type == "jsonb"
+	return v.statements(ctx, t, v.target.Insert(jsonb))
 }
 
 // keyType is the type of the queue's key.
@@ -61,71 +67,86 @@ func (v *verifier) keyType() string {
 	return "uuid"
 }
 
-// unfilled looks for columns that a move must fill, and does not.
-func (v *verifier) unfilled(t *catalog.Table, move write) {
+// requiredColumns checks for columns that a move must fill, and does not.
+func (v *verifier) requiredColumns(t *catalog.Table, move write) {
 	for _, column := range t.Columns {
-		if _, written := move.values[column.Name]; column.NotNull && !column.Filled && !written {
+		if _, written := move.values[column.Name]; written {
+			continue
+		}
+		for _, sequence := range column.LockedSequences {
+			v.error("privilege_missing", sequence, fmt.Sprintf("grant usage on sequence %s to %s", sequence, v.role),
+				"The role %s lacks usage of the sequence that fills %s: every move fails.", v.role, at(t, column.Name))
+		}
+		switch {
+		case column.HasDefault:
+		case column.NotNull:
 			v.error("column_required", at(t, column.Name), alter(t, column.Name, "drop not null"),
 				"The column must not be NULL and has no default, so no dead letter can be stored.")
+		case column.Name == "moved_at":
+			v.warn("column_nullable", at(t, column.Name), alter(t, column.Name, "set default now()"),
+				"The column has no default: List, Redrive and Purge fail on a letter without a time.")
 		}
 	}
 }
 
-// copied looks whether the dead letters have room for what a move copies from the
-// queue: the key, the kind, and the whole row.
+// copied checks whether the dead letters have room for what a move copies from the
+// queue: the key, the kind, the counters, and the whole row.
 func (v *verifier) copied(t *catalog.Table) {
 	if v.queue == nil {
 		return
 	}
+	c := v.target.Columns
 	for _, copied := range []struct {
-		letter, queue string
-		look          func(t *catalog.Table, letter, queue *catalog.Column)
+		letter, queue  string
+		types          []string // others are reported already; empty: any type
+		code, severity string
 	}{
-		{"job_id", v.target.Columns.JobID, v.keyFits},
-		{"job_kind", v.target.Columns.JobKind, v.kindFits},
+		{"job_id", c.JobID, keys, "key_type", severityError},
+		{"job_kind", c.JobKind, nil, "column_type", severityError},
+		{"attempts", c.Attempts, counts, "column_type", severityWarning},
+		{"max_attempts", c.MaxAttempts, counts, "column_type", severityWarning},
 	} {
 		letter, queue := t.Column(copied.letter), v.queue.Column(copied.queue)
-		if letter != nil && queue != nil {
-			copied.look(t, letter, queue)
-			v.shorter(t, letter, queue)
+		if letter == nil || queue == nil {
+			continue
 		}
+		other := func(c *catalog.Column) bool { return copied.types != nil && !slices.Contains(copied.types, c.Type) }
+		if problem := misfit(letter, queue); problem != "" && !other(letter) && !other(queue) {
+			change := fmt.Sprintf("type %[1]s using %[2]s::text::%[1]s", queue.TypeSQL, quote(letter.Name))
+			v.add(copied.severity, copied.code, at(t, letter.Name), alter(t, letter.Name, change),
+				"The column is of type %s, and the queue's %s is of type %s: %s.",
+				letter.TypeSQL, quote(queue.Name), queue.TypeSQL, problem)
+		}
+		v.shorter(t, letter, queue)
 	}
-	if job := t.Column("job"); job != nil && job.Type == "jsonb" {
-		v.bounded(t)
-	}
+	v.kindRequired(t)
+	v.document(t)
 }
 
 // numbers are types of numbers, each with room for all of those before it.
 var numbers = []string{"smallint", "integer", "bigint", "numeric"}
 
-// keyFits reports a key of another type that an assignment does not convert to, or
-// that has less room. Any key fits into a text. Types that are no keys at all are
-// reported already.
-func (v *verifier) keyFits(t *catalog.Table, letter, queue *catalog.Column) {
+// misfit says what goes wrong when a value of the queue's is assigned to a letter's column
+// of another type; empty: nothing does. Anything fits into a text.
+func misfit(letter, queue *catalog.Column) string {
 	from, to := slices.Index(numbers, queue.Type), slices.Index(numbers, letter.Type)
-	if !slices.Contains(keys, letter.Type) || !slices.Contains(keys, queue.Type) ||
-		slices.Contains(texts, letter.Type) || letter.Type == queue.Type || from >= 0 && from <= to {
-		return
+	switch {
+	case letter.Type == queue.Type, slices.Contains(texts, letter.Type), from >= 0 && from <= to:
+		return ""
+	case from >= 0 && to >= 0:
+		return "a job with a larger number cannot be moved"
 	}
-	v.error("key_type", at(t, letter.Name),
-		alter(t, letter.Name, fmt.Sprintf(`type %s using "job_id"::text::%[1]s`, queue.TypeSQL)),
-		"The column is a %s, and the queue's key is a %s: every move fails.", letter.TypeSQL, queue.TypeSQL)
+	return "every move fails"
 }
 
-// kindFits reports a column of kinds that does not take each kind of the queue's.
-func (v *verifier) kindFits(t *catalog.Table, letter, queue *catalog.Column) {
-	if letter.Type != queue.Type && !slices.Contains(texts, letter.Type) {
-		v.error("column_type", at(t, letter.Name), retype(t, letter.Name, "text"),
-			"The column is a %s, and the queue's kind is a %s: every move fails.", letter.TypeSQL, queue.TypeSQL)
+// kindRequired reports letters that must have a kind, which jobs need not have.
+func (v *verifier) kindRequired(t *catalog.Table) {
+	letter, queue := t.Column("job_kind"), v.queue.Column(v.target.Columns.JobKind)
+	if letter == nil || queue == nil || !letter.NotNull || queue.NotNull || !v.queue.Stored() {
+		return
 	}
-	if letter.NotNull && !queue.NotNull && v.queue.Kind != "v" {
-		fix := alter(t, letter.Name, "drop not null")
-		if !letter.NotNullItself {
-			fix = retype(t, letter.Name, letter.Base)
-		}
-		v.warn("column_required", at(t, letter.Name), fix,
-			"The column must not be NULL, and the queue's kind may be: a job without a kind cannot be moved.")
-	}
+	v.warn("column_required", at(t, letter.Name), nullable(t, letter),
+		"The column must not be NULL, and the queue's kind may be: a job without a kind cannot be moved.")
 }
 
 // room is how many characters a key has at most in its text form.
@@ -135,7 +156,7 @@ var room = map[string]int{"uuid": 36, "bigint": 20, "integer": 11, "smallint": 6
 func (v *verifier) shorter(t *catalog.Table, letter, queue *catalog.Column) {
 	longest := cmp.Or(queue.Length, room[queue.Type])
 	for _, label := range queue.Enum {
-		longest = max(longest, len(label))
+		longest = max(longest, utf8.RuneCountInString(label))
 	}
 	if letter.Length == 0 || longest > 0 && longest <= letter.Length {
 		return
@@ -145,33 +166,47 @@ func (v *verifier) shorter(t *catalog.Table, letter, queue *catalog.Column) {
 		letter.Length, quote(queue.Name), queue.TypeSQL)
 }
 
-// bounded reports that a jsonb does not hold all that the queue's rows may.
-func (v *verifier) bounded(t *catalog.Table) {
-	for _, column := range v.queue.Columns {
-		if column.Type == "json" || column.Type == "json[]" {
-			v.warn("column_type", at(t, "job"), retype(t, "job", "json"),
-				`The column is a jsonb, and the queue's %s is a %s: a job whose value has \u0000, `+
-					`or a number that a jsonb cannot hold, cannot be moved.`, quote(column.Name), column.Type)
-			return
-		}
+// document reports a column that does not hold all that the queue's rows may. That an
+// array's bounds, and whether a jsonb was NULL or null, are not in a document is true of
+// nearly every queue, and is not reported.
+func (v *verifier) document(t *catalog.Table) {
+	job := t.Column("job")
+	if job == nil {
+		return
+	}
+	if job.Length > 0 {
+		v.warn("column_length", at(t, "job"), retype(t, "job", "text"),
+			"The column holds %d characters: a job with more cannot be moved.", job.Length)
+	}
+	i := slices.IndexFunc(v.queue.Columns, func(c catalog.Column) bool { return c.HoldsJSON })
+	if job.Type == "jsonb" && i >= 0 {
+		v.warn("column_type", at(t, "job"), retype(t, "job", "json"),
+			`The column is a jsonb, and the queue's %s holds json. A job whose json has \u0000, or a number that a `+
+				`jsonb cannot hold, cannot be moved. The json of other jobs loses its white space, the order of its `+
+				`keys and keys that repeat.`, quote(v.queue.Columns[i].Name))
 	}
 }
 
-// single looks for a key that lets a job be moved once only. A job that was sent
-// back to the queue may die again.
-func (v *verifier) single(t *catalog.Table) {
+// uniqueValues checks for a key that takes a letter with the same values once only. A job
+// that was sent back to the queue may die again.
+func (v *verifier) uniqueValues(t *catalog.Table) {
 	same := []string{"job_id", "job_kind", "attempts", "max_attempts", "final_error", "moved_by"}
 	for _, key := range t.Keys {
 		varies := slices.ContainsFunc(key.Columns, func(name string) bool { return !slices.Contains(same, name) })
-		if varies || !slices.Contains(key.Columns, "job_id") {
+		if varies || key.Index == "" {
 			continue
 		}
-		drop := "drop index " + key.Index
+		fix := "drop index " + key.Index
 		if key.Constraint != "" {
-			drop = fmt.Sprintf("alter table %s drop constraint %s", t.SQL, key.Constraint)
+			fix = fmt.Sprintf("alter table %s drop constraint %s", t.SQL, key.Constraint)
 		}
-		v.warn("key_type", at(t, "job_id"), fmt.Sprintf("%s;\ncreate index on %s (\"job_id\")", drop, t.SQL),
-			"The unique index %s lets a job be moved once: a job that was sent back and dies again cannot be moved.",
-			key.Index)
+		column := key.Columns[0]
+		if slices.Contains(key.Columns, "job_id") {
+			column = "job_id"
+			fix += fmt.Sprintf(";\ncreate index on %s (\"job_id\")", t.SQL)
+		}
+		v.warn("key_type", at(t, column), fix,
+			"The unique index %s takes one letter with the same %s: the next one, also of a job that was sent back "+
+				"and dies again, cannot be stored.", key.Index, strings.Join(key.Columns, ", "))
 	}
 }

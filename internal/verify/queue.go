@@ -12,9 +12,9 @@ import (
 
 func (v *verifier) queueTable(ctx context.Context) error {
 	c := v.target.Columns
-	needs := []need{
+	needs := []columnSpec{
 		{c.JobID, keys, "uuid primary key default gen_random_uuid()", reads},
-		{c.State, texts, "text not null default 'ready'", updates},
+		{c.State, labels, "text not null default 'ready'", updates},
 		{c.Attempts, counts, "integer not null default 0", updates},
 		{c.MaxAttempts, counts, "integer not null default 5", reads},
 		{c.ScheduledAt, instants, "timestamptz not null default now()", updates},
@@ -23,17 +23,20 @@ func (v *verifier) queueTable(ctx context.Context) error {
 		{c.JobKind, nil, "text not null default ''", reads},
 		{c.LastError, texts, "text", updates},
 	}
-	needs = slices.DeleteFunc(needs, func(n need) bool { return n.name == "" })
+	needs = slices.DeleteFunc(needs, func(n columnSpec) bool { return n.name == "" })
 	t, err := v.table(ctx, "queue", v.target.Queue, needs)
 	if err != nil || t == nil {
 		return err
 	}
 	v.queue = t
-	v.counters(t)
+	v.nullableCounters(t)
 	v.states(t)
 	v.key(t)
 	v.identity(t, "reset and move", severityError, false)
-	if err := v.writes(ctx, t, v.queueWrites()...); err != nil || v.unreadable {
+	if err := v.writes(ctx, t, v.queueWrites()...); err != nil || v.blocksQueries {
+		return err
+	}
+	if err := v.statements(ctx, t, v.target.Writes...); err != nil || v.blocksQueries {
 		return err
 	}
 	if t.Kind != "f" {
@@ -60,24 +63,27 @@ func (v *verifier) queueWrites() []write {
 	}
 }
 
-// counters looks at the columns that count tries. Of a view's columns the catalogs
+// nullableCounters checks the columns that count tries. Of a view's columns the catalogs
 // do not say whether they may be NULL.
-func (v *verifier) counters(t *catalog.Table) {
+func (v *verifier) nullableCounters(t *catalog.Table) {
 	for _, counter := range []struct{ name, fill string }{
 		{v.target.Columns.Attempts, "0"}, {v.target.Columns.MaxAttempts, "5"},
 	} {
 		column := t.Column(counter.name)
-		if t.Kind == "v" || column == nil || column.NotNull {
+		if !t.Stored() || column == nil || column.NotNull {
 			continue
 		}
-		v.warn("column_nullable", at(t, counter.name),
-			fmt.Sprintf("update %[1]s set %[2]s = %[3]s where %[2]s is null;\n%[4]s",
-				t.SQL, quote(counter.name), counter.fill, alter(t, counter.name, "set not null")),
-			"The column may be NULL. NULL attempts count as 0, and a job with a NULL maximum never dies.")
+		fix := alter(t, counter.name, "set not null")
+		if column.Generated == "" {
+			fix = fmt.Sprintf("update %[1]s set %[2]s = %[3]s where %[2]s is null;\n%[4]s",
+				t.SQL, quote(counter.name), counter.fill, fix)
+		}
+		v.warn("column_nullable", at(t, counter.name), fix,
+			"The column may be NULL. NULL attempts count as 0, and a job with a NULL maximum is never moved.")
 	}
 }
 
-// states looks whether an enum has the states.
+// states checks whether an enum has the states.
 func (v *verifier) states(t *catalog.Table) {
 	column := t.Column(v.target.Columns.State)
 	if column == nil || len(column.Enum) == 0 {
@@ -89,7 +95,7 @@ func (v *verifier) states(t *catalog.Table) {
 			continue
 		}
 		label, _ := pgtext.Label(state) // its fault would have been New's
-		v.unreadable = true
+		v.blocksQueries = true
 		v.error("state_missing", column.TypeSQL, fmt.Sprintf("alter type %s add value %s", column.TypeSQL, label),
 			"The enum of the queue's states has no %s.", label)
 	}
@@ -108,20 +114,27 @@ func (v *verifier) key(t *catalog.Table) {
 	}
 	v.error("key_missing", at(t, id),
 		fmt.Sprintf("create unique index%s on %s (%s)", concurrently(t), t.SQL, strings.Join(columns, ", ")),
-		"Nothing makes the id unique: two jobs with one id are settled as one, and finding one takes a scan.")
+		"Nothing makes the id unique: jobs with the same id are settled as one, and finding one reads the whole table.")
 }
 
-// sqlLeases counts leased jobs that no reaper will pick up, or not for a week.
+// sqlLeases counts leased jobs that no reaper will settle, or not for a week.
 // Served by job_queue_lease_until_idx.
 const sqlLeases = `-- verify.rows
-select count(*) filter (where q.{lease_until} is null),
-  count(*) filter (where q.{lease_until} = 'infinity'),
-  count(*) filter (where q.{lease_until} < 'infinity')
+select count(*) filter (where ` + condEndless + `),
+  count(*) filter (where ` + condInfinite + `),
+  count(*) filter (where ` + condFar + `)
 from {queue} q
-where q.{state} = {leased}
-  and (q.{lease_until} is null or q.{lease_until} > now() + interval '1 week')`
+where {state} = {leased}
+  and ({lease_until} is null or {lease_until} > now() + interval '1 week')`
 
-// leases looks for leases that will not end, or not soon.
+// Conditions of such leases.
+const (
+	condEndless  = `{lease_until} is null`
+	condInfinite = `{lease_until} = 'infinity'`
+	condFar      = `{lease_until} > now() + interval '1 week' and {lease_until} < 'infinity'`
+)
+
+// leases checks for leases that will not end, or not soon.
 func (v *verifier) leases(ctx context.Context, t *catalog.Table) error {
 	var endless, infinite, far int
 	if err := v.tx.QueryRow(ctx, v.names.Replace(sqlLeases)).Scan(&endless, &infinite, &far); err != nil {
@@ -131,12 +144,9 @@ func (v *verifier) leases(ctx context.Context, t *catalog.Table) error {
 		n                        int
 		code, message, condition string
 	}{
-		{endless, "lease_endless", "have a lease without an end, never stale", "{lease_until} is null"},
-		{infinite, "lease_infinite", "have a lease until infinity, never stale", "{lease_until} = 'infinity'"},
-		{
-			far, "lease_far", "have a lease that ends more than a week from now, as if a clock were wrong",
-			"{lease_until} > now() + interval '1 week' and {lease_until} < 'infinity'",
-		},
+		{endless, "lease_endless", "have a lease without an end, never stale", condEndless},
+		{infinite, "lease_infinite", "have a lease until infinity, never stale", condInfinite},
+		{far, "lease_far", "have a lease that ends more than a week from now, as if a clock were wrong", condFar},
 	} {
 		if kind.n > 0 {
 			v.warn(kind.code, t.SQL, v.names.Replace("update {queue} set {lease_until} = now() + interval '1 hour' "+

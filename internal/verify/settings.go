@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,13 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// settings looks at the settings, in their table or in another source. A source that
+// settings checks the settings, in their table or in another source. A source that
 // locks what it reads cannot be tried in a read-only transaction.
 func (v *verifier) settings(ctx context.Context) error {
 	object := ""
 	if v.target.Settings != nil {
 		t, err := v.settingsTable(ctx)
-		if err != nil || t == nil || v.unreadable {
+		if err != nil || t == nil || v.blocksQueries {
 			return err
 		}
 		object = t.SQL
@@ -44,15 +45,15 @@ func (v *verifier) settings(ctx context.Context) error {
 	return nil
 }
 
-// settingsTable looks at the table of the settings.
+// settingsTable checks the table of the settings.
 func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
-	t, err := v.table(ctx, "settings table", v.target.Settings, []need{
-		{"key", texts, "text primary key", reads},
-		{"value", words, "text", reads},
-		{"updated_at", nil, "timestamptz not null default now()", optional},
-		{"updated_by", nil, "text not null default current_user", optional},
+	t, err := v.table(ctx, "settings table", v.target.Settings, []columnSpec{
+		{"key", texts, "text primary key", locks},
+		{"value", boolTypes, "text", locks},
+		{"updated_at", nil, "timestamptz not null default now()", noPrivileges},
+		{"updated_by", nil, "text not null default current_user", noPrivileges},
 	})
-	if err != nil || t == nil || v.unreadable {
+	if err != nil || t == nil || v.blocksQueries {
 		return t, err
 	}
 	mayLock := func(c catalog.Column) bool { return slices.Contains(c.Privileges, "update") }
@@ -60,17 +61,20 @@ func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 		v.lacks(t, `update ("updated_at")`)
 	}
 	v.identity(t, "change of a setting", severityWarning, false)
-	err = v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]any{
-		"value": varies, "updated_at": varies, "updated_by": actorName,
-	}})
-	if err == nil && t.Stored() && !t.HasKey("key") {
+	if t.Stored() && !t.HasKey("key") {
 		v.error("key_missing", at(t, "key"), fmt.Sprintf(`create unique index%s on %s ("key")`, concurrently(t), t.SQL),
-			"Nothing makes the key unique, and a setting that stands there twice is an error.")
+			"Nothing makes the key unique, and a setting that is in the table twice is an error.")
 	}
-	return t, err
+	longest := slices.MaxFunc(gates.Keys(), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	if err := v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]any{
+		"key": longest, "value": varies, "updated_at": varies, "updated_by": actorName,
+	}}); err != nil {
+		return t, err
+	}
+	return t, v.statements(ctx, t, Statement{Act: "read of the gates", SQL: "select from " + t.SQL + " for share"})
 }
 
-// values looks whether each setting parses, whatever the others say.
+// values checks whether each setting parses, whatever the others say.
 func (v *verifier) values(values gates.Values, object string) {
 	for _, key := range gates.Keys() {
 		var invalid *gates.ValueError

@@ -11,8 +11,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
 
-// need is what an apply expects of a column.
-type need struct {
+// columnSpec is what an apply expects of a column.
+type columnSpec struct {
 	name       string
 	types      []string // any of these; empty: any type
 	definition string   // of the column where it is to be added
@@ -21,25 +21,30 @@ type need struct {
 
 // Uses of a column.
 const (
-	optional = "" // an apply does without the column
-	reads    = "select"
-	inserts  = "insert"
-	updates  = "select, update"
+	noPrivileges = ""             // an apply does without the column
+	locks        = "select, lock" // a policy may keep the role from locking a row
+	reads        = "select"
+	inserts      = "insert"
+	updates      = "select, update"
 )
+
+// enum stands for the type of any column with labels.
+const enum = "enum"
 
 // Types as the catalog names them, and what the columns are called after.
 var (
-	texts    = []string{"text", "character varying", "character", "citext"}
-	counts   = []string{"integer", "bigint", "smallint"}
-	instants = []string{"timestamp with time zone"}
-	words    = append([]string{"boolean", "jsonb", "json"}, texts...)
-	keys     = append([]string{"uuid", "bigint", "integer", "smallint", "numeric"}, texts...)
+	texts     = []string{"text", "character varying", "character", "citext", "name"}
+	counts    = []string{"integer", "bigint", "smallint"}
+	instants  = []string{"timestamp with time zone"}
+	boolTypes = append([]string{"boolean", "jsonb", "json"}, labels...)
+	labels    = append(slices.Clone(texts), enum)
+	keys      = append([]string{"uuid", "bigint", "integer", "smallint", "numeric"}, texts...)
 )
 
-// table looks at a table, its columns and what the role may do with them, and
-// returns it, or nil when it is not there.
+// table checks a table, its columns and what the role may do with them, and
+// returns it, or nil when it does not exist.
 func (v *verifier) table(
-	ctx context.Context, what string, name pgx.Identifier, needs []need,
+	ctx context.Context, what string, name pgx.Identifier, needs []columnSpec,
 ) (*catalog.Table, error) {
 	t, err := catalog.Read(ctx, v.tx, name)
 	if err != nil {
@@ -47,16 +52,16 @@ func (v *verifier) table(
 	}
 	if t == nil {
 		v.error("table_missing", name.Sanitize(), create(name, needs),
-			"The %s is not there, or not on the search path of this connection.", what)
+			"The %s does not exist, or is not on the search path of this connection.", what)
 		return nil, nil //nolint:nilnil // no table is an answer
 	}
-	v.unreadable = !t.Usage
+	v.blocksQueries = !t.Usage
 	if !t.Usage {
 		v.error("privilege_missing", t.SQL, fmt.Sprintf("grant usage on schema %s to %s", quote(t.Schema), v.role),
 			"The role may not use the schema of the %s.", what)
 	}
 	for _, n := range needs {
-		if n.uses != optional {
+		if n.uses != noPrivileges {
 			v.column(t, n)
 		}
 	}
@@ -65,7 +70,7 @@ func (v *verifier) table(
 }
 
 // create is the statement that makes a table of the needed columns.
-func create(name pgx.Identifier, needs []need) string {
+func create(name pgx.Identifier, needs []columnSpec) string {
 	lines := make([]string, len(needs))
 	for i, n := range needs {
 		lines[i] = "  " + quote(n.name) + " " + n.definition
@@ -73,29 +78,37 @@ func create(name pgx.Identifier, needs []need) string {
 	return fmt.Sprintf("create table %s (\n%s\n)", name.Sanitize(), strings.Join(lines, ",\n"))
 }
 
-func (v *verifier) column(t *catalog.Table, n need) {
+func (v *verifier) column(t *catalog.Table, n columnSpec) {
 	switch column := t.Column(n.name); {
 	case column == nil:
-		v.unreadable = true
+		v.blocksQueries = true
 		v.error("column_missing", at(t, n.name),
 			fmt.Sprintf("alter table %s add column %s %s", t.SQL, quote(n.name), n.definition),
-			"The column is not there.")
-	case len(n.types) > 0 && len(column.Enum) == 0 && !slices.Contains(n.types, column.Type):
-		v.unreadable = true
+			"The column does not exist.")
+	case len(n.types) > 0 && !slices.Contains(n.types, typeOf(column)):
+		v.blocksQueries = true
 		v.error("column_type", at(t, n.name), retype(t, n.name, n.types[0]),
-			"The column is a %s and should be a %s.", column.Type, n.types[0])
+			"The column is of type %s and should be of type %s.", column.Type, n.types[0])
 	}
 }
 
+// typeOf is the type of a column for a list of types.
+func typeOf(column *catalog.Column) string {
+	if len(column.Enum) > 0 {
+		return enum
+	}
+	return column.Type
+}
+
 // privileges reports, for each privilege, the columns that the role lacks it on.
-func (v *verifier) privileges(t *catalog.Table, needs []need) {
+func (v *verifier) privileges(t *catalog.Table, needs []columnSpec) {
 	var used []string
-	for _, privilege := range []string{"select", "insert", "update"} {
+	for _, privilege := range []string{"select", "insert", "update", "lock"} {
 		var columns, missing []string
 		for _, n := range needs {
 			if column := t.Column(n.name); column != nil && strings.Contains(n.uses, privilege) {
 				columns = append(columns, n.name)
-				if !slices.Contains(column.Privileges, privilege) {
+				if privilege != "lock" && !slices.Contains(column.Privileges, privilege) {
 					missing = append(missing, quote(n.name))
 				}
 			}
@@ -104,7 +117,7 @@ func (v *verifier) privileges(t *catalog.Table, needs []need) {
 			used = append(used, privilege)
 		}
 		if len(missing) > 0 {
-			v.unreadable = v.unreadable || privilege == "select"
+			v.blocksQueries = v.blocksQueries || privilege == "select"
 			v.lacks(t, fmt.Sprintf("%s (%s)", privilege, strings.Join(missing, ", ")))
 		}
 	}
@@ -117,7 +130,7 @@ func (v *verifier) lacks(t *catalog.Table, privilege string) {
 		"The role %s lacks %s.", v.role, privilege)
 }
 
-// policies looks whether row-level security lets the role do with every row what
+// policies checks whether row-level security lets the role do with every row what
 // it does with the table. A restrictive policy is reported alone: the others count
 // once it lets the rows through.
 func (v *verifier) policies(t *catalog.Table, privileges []string) {
@@ -130,11 +143,11 @@ func (v *verifier) policies(t *catalog.Table, privileges []string) {
 	case hides:
 		v.error("row_security", t.SQL,
 			fmt.Sprintf("create policy leasereaper on %s to %s using (true) with check (true)", t.SQL, v.role),
-			"Row-level security may hide rows from the role: no policy shows and takes all of them.")
+			"Row-level security may hide rows from the role: no policy lets it read and write all of them.")
 	}
 }
 
-// identity looks whether PostgreSQL takes updates of the table, and deletes where
+// identity checks whether PostgreSQL takes updates of the table, and deletes where
 // the library makes some: of a published table it must know how to name a row.
 func (v *verifier) identity(t *catalog.Table, act, severity string, deletes bool) {
 	var tables, fixes []string
@@ -151,7 +164,7 @@ func (v *verifier) identity(t *catalog.Table, act, severity string, deletes bool
 	}
 	if len(tables) > 0 {
 		v.add(severity, "replica_identity", t.SQL, strings.Join(fixes, ";\n"),
-			"A publication publishes %s, without a replica identity: every %s fails.", strings.Join(tables, ", "), act)
+			"A publication includes %s, without a replica identity: every %s fails.", strings.Join(tables, ", "), act)
 	}
 }
 

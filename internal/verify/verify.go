@@ -20,7 +20,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// Target is the set-up that is looked at. No name in it is quoted; JobKind and
+// Target is the set-up that is checked. No name in it is quoted; JobKind and
 // LastError are empty where the queue has no such column.
 type Target struct {
 	Queue   pgx.Identifier
@@ -38,6 +38,9 @@ type Target struct {
 	Settings pgx.Identifier                                             // nil: Gates is no table
 	Read     func(ctx context.Context, tx pgx.Tx) (gates.Values, error) // of Gates; it locks no row of Settings
 
+	Writes []Statement                // of the queue
+	Insert func(jsonb bool) Statement // of Letters, with documents of type jsonb or not
+
 	Letters  pgx.Identifier // nil: another mover
 	Function pgx.Identifier // nil: another mover
 }
@@ -53,18 +56,18 @@ const (
 
 // verifier collects problems.
 type verifier struct {
-	target      Target
-	tx          pgx.Tx
-	names       *strings.Replacer // puts the queue's names into a statement
-	role        string            // quoted
-	roleLiteral string            // quoted as a literal
-	queue       *catalog.Table    // nil when it is not there
-	unreadable  bool              // a statement would fail on the table that was looked at last
-	problems    []Problem
+	target        Target
+	tx            pgx.Tx
+	names         *strings.Replacer // puts the queue's names into a statement
+	role          string            // quoted
+	roleLiteral   string            // quoted as a literal
+	queue         *catalog.Table    // nil when it does not exist
+	blocksQueries bool              // a statement would fail on the table that was checked last
+	problems      []Problem
 }
 
 // Problems returns all problems of a set-up, worst first. It makes the transaction
-// read-only. The error says that it could not look at all.
+// read-only. The error says that nothing could be checked.
 func Problems(ctx context.Context, tx pgx.Tx, target Target) ([]Problem, error) {
 	leased, err := pgtext.Label(target.States.Leased)
 	if err != nil {
@@ -75,10 +78,10 @@ func Problems(ctx context.Context, tx pgx.Tx, target Target) ([]Problem, error) 
 		"{queue}", target.Queue.Sanitize(), "{job_id}", quote(c.JobID), "{state}", quote(c.State), "{leased}", leased,
 		"{lease_until}", quote(c.LeaseUntil), "{stale}", target.Stale,
 	)}
-	for _, look := range []func(context.Context) error{
-		v.server, v.queueTable, v.settings, v.deadLetters, v.moverFunction,
+	for _, check := range []func(context.Context) error{
+		v.server, v.queueTable, v.deadLetters, v.moverFunction, v.settings,
 	} {
-		if err := look(ctx); err != nil {
+		if err := check(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -138,8 +141,7 @@ func (v *verifier) server(ctx context.Context) error {
 	return nil
 }
 
-// try calls a function in a savepoint, so that its failure does not keep the rest from
-// being looked at. What it writes is rolled back.
+// try calls a function in a savepoint, so that its failure does not end the transaction. What it writes is rolled back.
 func (v *verifier) try(ctx context.Context, call func(tx pgx.Tx) error) error {
 	savepoint, err := v.tx.Begin(ctx)
 	if err != nil {
@@ -158,6 +160,15 @@ func at(t *catalog.Table, column string) string { return t.SQL + "." + quote(col
 // alter is the statement that changes a column.
 func alter(t *catalog.Table, column, change string) string {
 	return fmt.Sprintf("alter table %s alter column %s %s", t.SQL, quote(column), change)
+}
+
+// nullable is the statement that lets a column be NULL, out of its domain if that is what
+// forbids it.
+func nullable(t *catalog.Table, column *catalog.Column) string {
+	if column.NotNullItself {
+		return alter(t, column.Name, "drop not null")
+	}
+	return retype(t, column.Name, column.Base)
 }
 
 // retype is the statement that gives a column another type.

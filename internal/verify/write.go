@@ -34,16 +34,16 @@ const (
 // a role.
 const actorLength = 63
 
-// writes looks whether the columns of a table take what is written into them, and
+// writes checks whether the columns of a table take what is written into them, and
 // whether its CHECK constraints do.
 func (v *verifier) writes(ctx context.Context, t *catalog.Table, writes ...write) error {
 	for i := range t.Columns {
 		column := &t.Columns[i]
-		for _, look := range []func(*catalog.Table, *catalog.Column, write, any) bool{
+		for _, check := range []func(*catalog.Table, *catalog.Column, write, any) bool{
 			v.generated, v.required, v.tooShort,
 		} {
 			for _, w := range writes {
-				if value, ok := w.values[column.Name]; ok && look(t, column, w, value) {
+				if value, ok := w.values[column.Name]; ok && check(t, column, w, value) {
 					break // the others fail of the same
 				}
 			}
@@ -85,12 +85,12 @@ func (v *verifier) required(t *catalog.Table, column *catalog.Column, w write, v
 	if value != nil || !column.NotNull {
 		return false
 	}
-	fix, more := alter(t, column.Name, "drop not null"), ""
+	fix, more := nullable(t, column), ""
 	switch {
 	case column.Primary:
 		fix, more = "", " It is part of the primary key, which needs other columns."
 	case !column.NotNullItself:
-		fix, more = retype(t, column.Name, column.Base), " Its domain says so."
+		more = " Its domain says so."
 	}
 	v.add(w.severity, "column_required", at(t, column.Name), fix,
 		"The column must not be NULL, and a %[1]s makes it NULL: every %[1]s fails.%[2]s", w.act, more)
@@ -137,7 +137,7 @@ func (v *verifier) excludes(ctx context.Context, t *catalog.Table, check catalog
 	v.add(w.severity, "check_excludes_state", object,
 		fmt.Sprintf("alter %s %s drop constraint %s", what, object, check.Name),
 		"The CHECK %s rejects what a %s writes (%s): every %[2]s fails. "+
-			"The fix drops it; make one again that allows these values.", check.Name, w.act, values)
+			"The fix drops it. Add one that allows these values.", check.Name, w.act, values)
 	return true, nil
 }
 
@@ -149,6 +149,9 @@ func rowOf(t *catalog.Table, check catalog.Check, w write) (row, values string, 
 		value, written := w.values[name]
 		text, isText := value.(string)
 		literal, err := pgtext.Label(text)
+		if text == "" { // no name, but a value
+			literal, err = "''", nil
+		}
 		texts[i] = fmt.Sprintf("%s %q", name, text)
 		if written && value == nil {
 			literal, texts[i] = "null", name+" NULL"

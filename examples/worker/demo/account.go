@@ -85,9 +85,9 @@ func (d *demo) cameBack(ctx context.Context) (finding, error) {
 		for _, job := range k.jobs {
 			held++
 			switch outcomeFrom(events, k.name, job.ID) {
-			case reaper.ResetToRetryWaiting:
+			case reaper.ActionReset:
 				reset++
-			case reaper.MovedToDeadLetter:
+			case reaper.ActionMoved:
 				moved++
 			}
 		}

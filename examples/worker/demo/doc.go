@@ -1,6 +1,5 @@
 // Package demo shows the service at work: three processes on a database of their
-// own, of which one is killed now and then, while a witness in the database
-// writes down what becomes of each job. At the end it holds the processes to
-// account: each job ended once, those of the killed came back, and the metrics
-// say what the tables say.
+// own. One of them is killed now and then, and triggers in the database record what
+// happens to each job. At the end it checks that each job ended once, that the jobs
+// of the killed processes came back, and that the metrics agree with the tables.
 package demo

@@ -37,9 +37,9 @@ func (db *database) events(ctx context.Context) ([]event, error) {
 func (e event) line() string {
 	job := label(e.JobKind, e.JobID)
 	switch {
-	case e.Outcome == reaper.ResetToRetryWaiting:
+	case e.Outcome == reaper.ActionReset:
 		return fmt.Sprintf("%s reaps %s, which %s left behind: try %d is due soon", e.By, job, e.Owner, e.Attempts+1)
-	case e.Outcome == reaper.MovedToDeadLetter:
+	case e.Outcome == reaper.ActionMoved:
 		return fmt.Sprintf("%s reaps %s, which %s left behind: no attempt is left, a dead letter", e.By, job, e.Owner)
 	case e.Outcome == string(work.Retried):
 		return fmt.Sprintf("%s fails at %s: %s", e.By, job, e.Reason)

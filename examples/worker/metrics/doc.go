@@ -1,6 +1,6 @@
-// Package metrics tells Prometheus what a worker and its reaper do.
+// Package metrics exports metrics of a worker and its reaper for Prometheus.
 //
 // Counters and histograms are of this process, since its start: sum them over
-// all. Gauges about the queue and the gates are asked of the database at each
-// scrape, so every worker says the same: take the maximum.
+// all workers. Gauges of the queue and the gates are read from the database at each
+// scrape, so every worker exports the same: take the maximum.
 package metrics

@@ -84,8 +84,8 @@ func (m *Metrics) begin(kinds []string) {
 			m.pass.WithLabelValues(result, source)
 		}
 		for _, kind := range kinds {
-			m.settled.WithLabelValues(reaper.ResetToRetryWaiting, kind, source)
-			m.settled.WithLabelValues(reaper.MovedToDeadLetter, kind, source)
+			m.settled.WithLabelValues(reaper.ActionReset, kind, source)
+			m.settled.WithLabelValues(reaper.ActionMoved, kind, source)
 		}
 	}
 	for _, kind := range kinds {

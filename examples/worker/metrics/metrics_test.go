@@ -94,7 +94,7 @@ func TestEverySeriesIsThereFromTheStart(t *testing.T) {
 // A pass that is counted as another hides an error behind an idle reaper.
 func TestAPassIsCountedAsWhatItCameTo(t *testing.T) {
 	t.Parallel()
-	action := reaper.Action{Action: reaper.ResetToRetryWaiting, JobKind: "send", Overdue: -time.Second}
+	action := reaper.Action{Action: reaper.ActionReset, JobKind: "send", Overdue: -time.Second}
 
 	tests := map[string]struct {
 		pass              reaper.Pass

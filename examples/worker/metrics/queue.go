@@ -98,7 +98,7 @@ func (c *queueCollector) look(ctx context.Context) ([]prometheus.Metric, error) 
 func (c *queueCollector) settings(ctx context.Context) (values gates.Values, err error) {
 	readOnly := pgx.TxOptions{AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, c.Pool, readOnly, func(tx pgx.Tx) (err error) {
-		values, err = c.Gates.Peek(ctx, tx, gates.Keys())
+		values, err = c.Gates.ReadUnlocked(ctx, tx, gates.Keys())
 		return err
 	})
 	if err != nil {

@@ -7,17 +7,17 @@
 //	...
 //	err = q.Complete(ctx, jobs[0], nil)
 //	if errors.Is(err, queue.ErrLost) {
-//		// somebody else has the job by now: drop what was done
+//		// another worker has the job by now: discard the result
 //	}
 //
 // # Guarantees
 //
-// Whatever changes a job repeats the owner and the attempts that it was claimed
-// with. The owner is new for each claim, so neither another worker nor this one,
-// when it has claimed the job again, is taken for the one that lost it. When that
-// touches no row, nothing has changed and the error is [ErrLost].
+// Each change of a job repeats the owner and the attempts of its claim. If it updates
+// no row, nothing has changed and the error is [ErrLost]. The owner is new for each
+// claim. So a worker that lost a job cannot change it, even if it has claimed the job
+// again since.
 //
-// When a lease ends is decided by the database's clock alone.
+// Only the database's clock decides whether a lease has expired.
 //
 // # Concurrency
 //

@@ -97,7 +97,7 @@ func TestAServiceThatCannotGoOnEnds(t *testing.T) {
 		require.NoError(t, err)
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		require.ErrorIs(t, s.Run(t.Context(), listener), reaper.ErrIntervals)
+		require.ErrorIs(t, s.Run(t.Context(), listener), reaper.ErrInvalidIntervals)
 	})
 }
 

@@ -1,0 +1,107 @@
+package loop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/internal/loop"
+)
+
+// A full poll walks the entries of all jobs that were reaped since the last vacuum.
+// With a short interval it would keep a processor busy.
+func TestAFullPollCostsATenthOfTheTimeAtMost(t *testing.T) {
+	t.Parallel()
+	const took = 73 * time.Millisecond
+	found, failing := stale(), reap{err: errServer}
+	soon := time.Millisecond
+	found.Due = &soon
+
+	tests := map[string]struct {
+		script script
+		least  int // polls of everything, in a minute
+	}{
+		"when nothing is stale":  {script{polls: []poll{{sight: idle(), fullTook: took}}}, 75},
+		"when there is work":     {script{polls: []poll{{sight: found, fullTook: took}}}, 75},
+		"when a gate is closed":  {script{polls: []poll{{sight: found, fullTook: took}}, reaps: []reap{{refused: true}}}, 75},
+		"when an apply fails":    {script{polls: []poll{{sight: found, fullTook: took}}, reaps: []reap{failing}}, 75},
+		"when a batch is halved": {script{polls: []poll{{sight: found, fullTook: took}}, reaps: []reap{{err: errSlow}}}, 75},
+		"when the poll fails":    {script{polls: []poll{{err: errServer, fullTook: took}}}, 75},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := loop.Config{Batch: 1, Interval: 10 * time.Millisecond, MinInterval: time.Millisecond, Settle: 1}
+			full := 0
+			for _, e := range play(t, &test.script, cfg, time.Minute) {
+				if e.what == "poll all" {
+					full++
+				}
+			}
+			require.LessOrEqual(t, time.Duration(full-1)*took, time.Minute/10)
+			require.GreaterOrEqual(t, full, test.least)
+		})
+	}
+}
+
+// A database that answers nothing costs a poll its whole limit. It must be noticed
+// when it is back all the same.
+func TestAPollThatFailedIsMadeAgainWithinHalfAMinute(t *testing.T) {
+	t.Parallel()
+
+	log := play(t, &script{polls: []poll{{err: errDown, took: 15 * time.Second}}}, config, 5*time.Minute)
+
+	for i := range log[1:] {
+		require.LessOrEqual(t, log[i+1].at-log[i].at, 45*time.Second)
+	}
+}
+
+// What a poll passed by, a locked row say, must not be missed for longer than a
+// minute.
+func TestALoopPollsAllOnceAMinute(t *testing.T) {
+	t.Parallel()
+
+	log := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
+
+	within(t, log[0], "poll all", 0, 0)
+	require.Equal(t, "poll", log[1].what)
+	last := time.Duration(0)
+	for _, e := range log {
+		if e.what == "poll all" {
+			require.LessOrEqual(t, e.at-last, time.Minute)
+			last = e.at
+		}
+	}
+	require.Greater(t, last, 8*time.Minute)
+}
+
+// Nor for longer than two intervals when these are short, nor, in a busy queue,
+// for much longer than half a minute when they are long.
+func TestABusyLoopPollsAllNowAndThen(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ interval, min, most time.Duration }{
+		"a short interval": {50 * time.Millisecond, time.Millisecond, 100 * time.Millisecond},
+		"the default":      {30 * time.Second, time.Second, time.Minute},
+		"a long interval":  {time.Hour, time.Second, 40 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := loop.Config{Batch: 1, Interval: test.interval, MinInterval: test.min, Settle: 1}
+			busy := &script{polls: []poll{{sight: due(4 * test.min)}}}
+			last, partial := time.Duration(0), 0
+			for _, e := range play(t, busy, cfg, 10*test.most) {
+				if e.what == "poll" {
+					partial++
+					continue
+				}
+				require.LessOrEqual(t, e.at-last, test.most)
+				last = e.at
+			}
+			require.Greater(t, last, 8*test.most)
+			require.Greater(t, partial, 50)
+		})
+	}
+}
