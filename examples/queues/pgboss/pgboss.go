@@ -106,7 +106,7 @@ func copyDeadJobs(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) er
 	}
 	var names, ids []string
 	for _, action := range result.Actions {
-		if action.Action == reaper.MovedToDeadLetter {
+		if action.Action == reaper.ActionMoved {
 			names, ids = append(names, action.JobKind), append(ids, action.JobID)
 		}
 	}
