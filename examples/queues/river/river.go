@@ -11,11 +11,12 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// Config reaps river_job. longest is the longest that a job may run: the JobTimeout
-// of the clients, or the Timeout of a worker that sets a longer one, and some time for
-// a worker to notice that it is over. Too low, and jobs run twice at once.
+// Config reaps river_job. longest is the longest time that a job may run: the JobTimeout
+// of the clients, or the longest Timeout of a worker if that is longer, and some time in
+// which a worker notices it. Too low, and jobs run twice at once; too high, and jobs of
+// dead workers wait longer.
 //
-// A kind whose worker has no timeout at all belongs into ExceptKinds.
+// Put kinds whose workers have no timeout (-1) into ExceptKinds.
 func Config(longest time.Duration) reaper.Config {
 	return reaper.Config{
 		Queue:      table(longest),
@@ -24,8 +25,8 @@ func Config(longest time.Duration) reaper.Config {
 	}
 }
 
-// table is river_job. River keeps the last attempt's time and all its clients in a
-// job that waits or is finished, so the reaper keeps them too.
+// table is river_job. In a job that waits or is finished, River keeps the time of the
+// last attempt and the clients that had it. So the reaper keeps both.
 func table(longest time.Duration) reaper.Table {
 	return reaper.Table{
 		Name: pgx.Identifier{"river_job"},
@@ -56,7 +57,7 @@ func table(longest time.Duration) reaper.Table {
 	}
 }
 
-// Letters are River's discarded jobs, to list, redrive and purge.
+// Letters are River's discarded jobs, for deadletter.List, Redrive and Purge.
 func Letters() deadletter.Store {
 	return deadletter.Store{
 		Queue:   table(0).DeadLetterQueue(),
@@ -65,7 +66,7 @@ func Letters() deadletter.Store {
 	}
 }
 
-// delay is River's own: the fourth power of the attempts, in seconds.
+// delay is River's own without its jitter: the fourth power of the attempts, in seconds.
 func delay(attempts int, _ int64) int64 {
 	n := int64(min(attempts, 100))
 	return n * n * n * n

@@ -19,8 +19,8 @@ import (
 // longest is how long a job may run in these tests.
 const longest = 10 * time.Minute
 
-// A node dies, and its jobs wait until River's rescuer thinks that no job runs for an
-// hour.
+// A worker is killed. Without the reaper, its job waits for River's rescuer, which gives
+// it back after an hour.
 func TestAnotherWorkerFinishesALostJob(t *testing.T) {
 	t.Parallel()
 	pool, client := open(t)
@@ -30,7 +30,7 @@ func TestAnotherWorkerFinishesALostJob(t *testing.T) {
 	job, err := client.JobGet(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, rivertype.JobStateRetryable, job.State)
-	require.Equal(t, 1, job.Attempt, "River has counted the lost try")
+	require.Equal(t, 1, job.Attempt, "River has counted the lost attempt")
 	require.Len(t, job.AttemptedBy, 1)
 	require.NotNil(t, job.AttemptedAt)
 
@@ -38,8 +38,9 @@ func TestAnotherWorkerFinishesALostJob(t *testing.T) {
 	requireFinished(t, pool, id, 2)
 }
 
-// A job that kills its worker each time is given to one worker after the other.
-func TestALostJobWithoutTriesIsDiscarded(t *testing.T) {
+// Without a maximum, a job that kills its worker is given to one worker after the other.
+// Discarded otherwise than River's own, it could not be retried by River's means.
+func TestALostJobWithoutAttemptsIsDiscarded(t *testing.T) {
 	t.Parallel()
 	pool, client := open(t)
 	failed, err := client.Insert(t.Context(), order{}, &river.InsertOpts{MaxAttempts: 1})
@@ -93,7 +94,8 @@ func TestADiscardedJobIsRedriven(t *testing.T) {
 	requireFinished(t, pool, id, 1)
 }
 
-// A job that runs for as long as it may is given to a second worker.
+// A job that has not run for as long as it may is given to a second worker, and runs
+// twice at once.
 func TestARunningJobIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	pool, client := open(t)
@@ -101,6 +103,30 @@ func TestARunningJobIsLeftAlone(t *testing.T) {
 	library.Exec(t, pool, `update river_job set attempted_at = now() - interval '9 minutes'`)
 
 	require.Empty(t, library.Reap(t, pool, mapping.Config(longest)).Actions)
+}
+
+// A job with one attempt is dead after one deployment, though it has not failed once. With
+// lost leases counted apart it is not; and River must go on with a column that it does not
+// know.
+func TestADeploymentCostsNoAttempt(t *testing.T) {
+	t.Parallel()
+	pool, client := open(t)
+	library.Exec(t, pool, `alter table river_job add column lost_leases integer`)
+	cfg := mapping.Config(longest)
+	cfg.Queue.Columns.LostLeases, cfg.Queue.MaxLostLeases = "lost_leases", 3
+	id := loseAJob(t, pool, client, 1)
+
+	require.Equal(t, 1, library.Reap(t, pool, cfg).ResetCount)
+	list, err := client.JobList(t.Context(), river.NewJobListParams().States(rivertype.JobStateRetryable))
+	require.NoError(t, err)
+	require.Len(t, list.Jobs, 1)
+	require.Zero(t, list.Jobs[0].Attempt)
+	require.Equal(t, 1, library.One[int](t, pool, `select lost_leases from river_job`))
+
+	_, err = client.JobRetry(t.Context(), id)
+	require.NoError(t, err)
+	start(t, pool, finish)
+	requireFinished(t, pool, id, 1)
 }
 
 // A mapping that names what River's table has no longer.

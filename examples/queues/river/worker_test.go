@@ -20,11 +20,11 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// asWorker makes the test's binary run River's worker instead of the tests. Its
-// value says what becomes of the jobs.
+// asWorker is a variable of the environment. With it, the tests' binary runs a River
+// worker instead of the tests; its value says how the jobs end.
 const asWorker = "LEASEREAPER_RIVER_WORKER"
 
-// What becomes of the jobs of a worker.
+// How a worker's jobs end: not at all, well, or with an error.
 const (
 	hang   = "hang"
 	finish = "finish"
@@ -65,8 +65,8 @@ func (w *worker) Work(ctx context.Context, _ *river.Job[order]) error {
 	return nil
 }
 
-// work is a River client that works on jobs until it is killed. Its own rescuer is
-// on: it leaves jobs alone that have not run for longer than an hour.
+// work runs a River client until it is killed. Its rescuer is on, and leaves jobs alone
+// that have run for less than an hour.
 func work(ctx context.Context, outcome string) error {
 	pool, err := pgxpool.New(ctx, "")
 	if err != nil {
@@ -111,8 +111,8 @@ func open(t *testing.T) (*pgxpool.Pool, *river.Client[pgx.Tx]) {
 	return pool, client
 }
 
-// loseAJob has a worker killed in a job, which may be tried so many times. It ran
-// for longer than any job may when it returns.
+// loseAJob inserts a job and kills the worker that works on it. It then dates the job's
+// start back, so that its lease has expired.
 func loseAJob(t *testing.T, pool *pgxpool.Pool, client *river.Client[pgx.Tx], maxAttempts int) int64 {
 	t.Helper()
 	inserted, err := client.Insert(t.Context(), order{}, &river.InsertOpts{MaxAttempts: maxAttempts})
@@ -120,8 +120,8 @@ func loseAJob(t *testing.T, pool *pgxpool.Pool, client *river.Client[pgx.Tx], ma
 	lost := start(t, pool, hang)
 	library.Eventually(t, pool, `select state = 'running' from river_job where id = $1`, inserted.Job.ID)
 	lost.Kill()
-	// It led the clients, of which the next is to give waiting jobs to workers. Its
-	// leadership lasts for 15 seconds more.
+	// The killed client was the leader, which makes waiting jobs available. Nobody else
+	// could be elected for up to 15 seconds.
 	library.Exec(t, pool, `delete from river_leader`)
 	library.Exec(t, pool, `update river_job set attempted_at = now() - interval '11 minutes' where id = $1`, inserted.Job.ID)
 	return inserted.Job.ID
