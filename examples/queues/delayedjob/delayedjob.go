@@ -14,12 +14,13 @@ import (
 // maxAttempts is Delayed::Worker.max_attempts, unless your application sets another.
 const maxAttempts = 25
 
-// Config reaps delayed_jobs. longest is the longest that a job may run. Too low, and
-// jobs run twice at once. With Delayed::Worker.max_run_time or more, workers take lost
-// jobs before the reaper sees them, and count no attempt: a job that kills its worker
+// Config reaps delayed_jobs. longest is the longest time that a job may run. Too low, and
+// jobs run twice at once. Set it below Delayed::Worker.max_run_time: after that time the
+// workers take lost jobs themselves and count no attempt, so a job that kills its worker
 // is tried for ever.
 //
-// It keeps dead jobs, so set Delayed::Worker.destroy_failed_jobs to false.
+// The reaper keeps dead jobs. Set Delayed::Worker.destroy_failed_jobs to false, so that
+// delayed_job keeps its own too.
 func Config(longest time.Duration) reaper.Config {
 	return reaper.Config{
 		Queue:      table(longest),
@@ -28,8 +29,9 @@ func Config(longest time.Duration) reaper.Config {
 	}
 }
 
-// table is delayed_jobs. A job has no state: it is leased while it is locked, and dead
-// with a failed_at. delayed_job leaves its dead jobs locked, which Only keeps out.
+// table is delayed_jobs. It has no column of states: a job is leased while it is locked,
+// and dead once failed_at is set. delayed_job leaves its dead jobs locked, so Only leaves
+// out rows with a failed_at.
 func table(longest time.Duration) reaper.Table {
 	return reaper.Table{
 		Name: pgx.Identifier{"delayed_jobs"},
@@ -53,8 +55,8 @@ func table(longest time.Duration) reaper.Table {
 	}
 }
 
-// Letters are the jobs that the reaper has moved, to list, redrive and purge. Those that
-// failed in a worker are not among them, as they are still locked.
+// Letters are the jobs that the reaper has moved, for deadletter.List, Redrive and Purge.
+// Jobs that failed in a worker are not among them, because they are still locked.
 func Letters() deadletter.Store {
 	return deadletter.Store{
 		Queue:   table(0).DeadLetterQueue(),
@@ -63,7 +65,7 @@ func Letters() deadletter.Store {
 	}
 }
 
-// delay is delayed_job's own: five seconds and the fourth power of the attempts.
+// delay is delayed_job's own: 5 + attempts^4 seconds.
 func delay(attempts int, _ int64) int64 {
 	n := int64(min(attempts, 100))
 	return 5 + n*n*n*n

@@ -18,15 +18,15 @@ import (
 //go:embed schema.sql
 var schema string
 
-// longest is how long a job may run in these tests. delayed_job's own max_run_time is
-// four hours.
+// longest is how long a job may run in these tests, and maxRunTime delayed_job's default
+// for the time after which workers claim a locked job again.
 const (
 	longest    = 10 * time.Minute
 	maxRunTime = 4 * time.Hour
 )
 
-// open is a database with delayed_job's table, whose sessions are far from UTC, as
-// those of a server in an office may be: delayed_job's columns have no zone.
+// open is a database with delayed_job's table. Its columns have no time zone, so the
+// sessions have one that is far from UTC: a comparison in the session's zone would show.
 func open(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.Empty(t)
@@ -36,21 +36,21 @@ func open(t *testing.T) *pgxpool.Pool {
 	})
 }
 
-// add adds a job that has been tried so often, and returns its id.
+// add adds a job that has had so many attempts, and returns its id.
 func add(t *testing.T, pool *pgxpool.Pool, attempts int) int64 {
 	t.Helper()
 	return library.One[int64](t, pool, `insert into delayed_jobs (handler, attempts, run_at)
 		values ('--- !ruby/struct:Order', $1, timezone('UTC', now())) returning id`, attempts)
 }
 
-// claim claims the next job, as a worker does.
+// claim claims the next job as a worker does.
 func claim(t *testing.T, pool *pgxpool.Pool, worker string) int64 {
 	t.Helper()
 	return library.One[int64](t, pool, sqlClaim, worker, maxRunTime)
 }
 
-// loseAJob has a worker die in a job that has been tried so often before. It ran for
-// longer than any job may when it returns.
+// loseAJob adds a job that has had so many attempts, claims it, and dates the claim back,
+// so that the lease has expired.
 func loseAJob(t *testing.T, pool *pgxpool.Pool, attempts int) int64 {
 	t.Helper()
 	id := add(t, pool, attempts)
@@ -59,14 +59,14 @@ func loseAJob(t *testing.T, pool *pgxpool.Pool, attempts int) int64 {
 	return id
 }
 
-// age has a job run for so long.
+// age dates the start of a job back by an interval.
 func age(t *testing.T, pool *pgxpool.Pool, id int64, interval string) {
 	t.Helper()
 	library.Exec(t, pool, `update delayed_jobs set locked_at = timezone('UTC', now()) - $2::interval where id = $1`,
 		id, interval)
 }
 
-// A worker dies, and its job waits for four hours.
+// A worker dies. Without the reaper, its job waits for four hours.
 func TestAnotherWorkerFinishesALostJob(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -78,9 +78,9 @@ func TestAnotherWorkerFinishesALostJob(t *testing.T) {
 	library.Exec(t, pool, sqlDestroy, id)
 }
 
-// A job that kills its worker each time is given to one worker after the other, for
-// ever: delayed_job counts no attempt of a worker that is gone.
-func TestALostJobWithoutTriesFails(t *testing.T) {
+// delayed_job counts no attempt when a worker is lost. Without the reaper, a job that
+// kills its worker is given to one worker after the other, for ever.
+func TestALostJobWithoutAttemptsFails(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
 	failed := add(t, pool, 24)
@@ -97,8 +97,8 @@ func TestALostJobWithoutTriesFails(t *testing.T) {
 	require.Equal(t, want, library.Shape(t, pool, "delayed_jobs", strconv.FormatInt(id, 10)))
 }
 
-// delayed_job leaves failed jobs locked. A reaper that takes them for lost ones tries
-// them again, years later too.
+// delayed_job leaves failed jobs locked. A reaper that took them for lost ones would run
+// them again, years later.
 func TestAFailedJobIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -110,7 +110,7 @@ func TestAFailedJobIsLeftAlone(t *testing.T) {
 	require.Empty(t, library.Reap(t, pool, delayedjob.Config(longest)).Actions)
 }
 
-// A redrive that leaves failed_at set: no worker takes the job.
+// If a redrive left failed_at set, no worker would claim the job.
 func TestAFailedJobIsRedriven(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -123,8 +123,8 @@ func TestAFailedJobIsRedriven(t *testing.T) {
 	require.Equal(t, id, claim(t, pool, "host:b pid:1"))
 }
 
-// A job that runs for as long as it may is given to a second worker; or, with the
-// session's zone, each job is as soon as it runs.
+// A job that has not run for as long as it may is given to a second worker, and runs
+// twice at once. In the session's zone every job would, as soon as it runs.
 func TestARunningJobIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -134,7 +134,7 @@ func TestARunningJobIsLeftAlone(t *testing.T) {
 	require.Empty(t, library.Reap(t, pool, delayedjob.Config(longest)).Actions)
 }
 
-// A mapping that names what delayed_job's table has not.
+// The mapping must name what delayed_job's table has.
 func TestTheMappingFits(t *testing.T) {
 	t.Parallel()
 	pool := open(t)

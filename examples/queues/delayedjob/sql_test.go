@@ -1,8 +1,7 @@
 package delayedjob_test
 
-// sqlClaim is how delayed_job claims a job. It takes one whose lock is as old as
-// max_run_time too, and counts no attempt: a job that kills its worker is tried
-// for ever. The times are Ruby's, in UTC.
+// sqlClaim claims a job as delayed_job does. It also takes a job that has been locked
+// for max_run_time, and counts no attempt. The times are Ruby's, in UTC.
 //
 //	$1 worker        text
 //	$2 max_run_time  interval
@@ -24,13 +23,13 @@ where id in (
 )
 returning id`
 
-// sqlDestroy is how it ends a job that went well.
+// sqlDestroy completes a job as delayed_job does.
 //
 //	$1 id  bigint
 const sqlDestroy = `delete from delayed_jobs where id = $1`
 
-// sqlFail is how it ends a job whose last try failed, with destroy_failed_jobs off. The
-// row stays locked.
+// sqlFail ends a job whose last attempt failed, with destroy_failed_jobs off. The row
+// stays locked.
 //
 //	$1 id  bigint
 const sqlFail = `

@@ -14,9 +14,9 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// Config reaps graphile-worker's jobs. longest is the longest that a job may run. Too
-// low, and jobs run twice at once; four hours and more, and graphile-worker gives the
-// jobs back itself.
+// Config reaps graphile-worker's jobs. longest is the longest time that a job may run.
+// Too low, and jobs run twice at once. With four hours or more graphile-worker gives the
+// jobs back first.
 func Config(longest time.Duration) reaper.Config {
 	return reaper.Config{
 		Queue:      table(longest),
@@ -26,10 +26,10 @@ func Config(longest time.Duration) reaper.Config {
 	}
 }
 
-// table is the table behind the view graphile_worker.jobs, which cannot be updated. A
-// job has no state: it is leased while it is locked, and dead when its attempts are
-// used up. No column of graphile-worker's own tells a dead job from one that waits, so a
-// move schedules it for a time that never comes.
+// table is the table behind the view graphile_worker.jobs, which cannot be updated. It
+// has no column of states: a job is leased while it is locked, and dead when its attempts
+// have reached their maximum. No single value tells a dead job from one that waits, so a
+// move sets run_at to infinity.
 func table(longest time.Duration) reaper.Table {
 	return reaper.Table{
 		Name: pgx.Identifier{"graphile_worker", "_private_jobs"},
@@ -50,8 +50,8 @@ func table(longest time.Duration) reaper.Table {
 	}
 }
 
-// Letters are the jobs that the reaper has moved, to list, redrive and purge. Those that
-// failed in a worker for the last time are not among them.
+// Letters are the jobs that the reaper has moved, for deadletter.List, Redrive and Purge.
+// Jobs whose last attempt failed in a worker are not among them.
 func Letters() deadletter.Store {
 	return deadletter.Store{
 		Queue:   table(0).DeadLetterQueue(),
@@ -65,9 +65,9 @@ func delay(attempts int, _ int64) int64 {
 	return int64(math.Exp(float64(min(attempts, 10))))
 }
 
-// sqlUnlockQueues unlocks the named queues of reaped jobs. A queue is locked while one
-// of its jobs runs, and a dead worker leaves it locked. One in which a job runs is left
-// alone.
+// sqlUnlockQueues unlocks the named queues of reaped jobs. A named queue is locked while
+// one of its jobs runs, so a worker that dies leaves it locked. A queue in which another
+// job runs stays locked.
 //
 //	$1 ids of jobs  text[]
 const sqlUnlockQueues = `-- graphileworker.unlock_queues
@@ -85,8 +85,8 @@ where j.id = any ($1::text[]::bigint[])
       and running.locked_at is not null
   )`
 
-// unlockQueues is part of the apply's transaction: a job that is free in a queue that
-// is not would wait for hours.
+// unlockQueues is called inside the apply's transaction. Without it, a job that was reset
+// would wait for its locked queue, for up to four hours.
 func unlockQueues(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
 	ids := make([]string, len(result.Actions))
 	for i, action := range result.Actions {

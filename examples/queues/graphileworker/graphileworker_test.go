@@ -16,7 +16,8 @@ import (
 // longest is how long a job may run in these tests.
 const longest = 10 * time.Minute
 
-// A node dies, and its jobs, and all those of their named queues, wait for four hours.
+// A worker is killed. Without the reaper, its job waits for four hours, and so do all
+// other jobs of its named queue.
 func TestAnotherWorkerFinishesALostJob(t *testing.T) {
 	t.Parallel()
 
@@ -31,7 +32,7 @@ func TestAnotherWorkerFinishesALostJob(t *testing.T) {
 
 			require.Equal(t, 1, library.Reap(t, pool, graphileworker.Config(longest)).ResetCount)
 			require.Equal(t, 1, library.One[int](t, pool,
-				`select attempts from graphile_worker._private_jobs`), "graphile-worker has counted the lost try")
+				`select attempts from graphile_worker._private_jobs`), "graphile-worker has counted the lost attempt")
 			start(t, pool, finish)
 			requireFinished(t, pool, id)
 		})
@@ -44,7 +45,8 @@ func requireFinished(t *testing.T, pool *pgxpool.Pool, id int64) {
 	library.Eventually(t, pool, `select not exists (select from graphile_worker._private_jobs where id = $1)`, id)
 }
 
-// A queue is unlocked in which another worker runs a job: two of its jobs run at once.
+// If the reaper unlocked a queue in which another worker runs a job, two jobs of that
+// queue would run at once.
 func TestAQueueInWhichAJobRunsStaysLocked(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -57,8 +59,9 @@ func TestAQueueInWhichAJobRunsStaysLocked(t *testing.T) {
 	require.False(t, library.One[bool](t, pool, `select is_available from graphile_worker._private_job_queues`))
 }
 
-// A job that kills its worker each time is given to one worker after the other.
-func TestALostJobWithoutTriesIsDead(t *testing.T) {
+// Without a maximum, a job that kills its worker is given to one worker after the other.
+// A dead job must look as graphile-worker's own do, and come back by its own means.
+func TestALostJobWithoutAttemptsIsDead(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
 	failed := add(t, pool, 1, "mails")
@@ -80,8 +83,8 @@ func TestALostJobWithoutTriesIsDead(t *testing.T) {
 	requireFinished(t, pool, id)
 }
 
-// A dead job has no state that says so: a redrive takes those that wait for letters too,
-// and a purge deletes them.
+// No state tells dead jobs from jobs that wait. If the mapping did not, a redrive would
+// start waiting jobs early, and a purge would delete them.
 func TestADeadJobIsRedriven(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -97,7 +100,8 @@ func TestADeadJobIsRedriven(t *testing.T) {
 	requireFinished(t, pool, id)
 }
 
-// A job that runs for as long as it may is given to a second worker.
+// A job that has not run for as long as it may is given to a second worker, and runs
+// twice at once.
 func TestARunningJobIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -107,7 +111,7 @@ func TestARunningJobIsLeftAlone(t *testing.T) {
 	require.Empty(t, library.Reap(t, pool, graphileworker.Config(longest)).Actions)
 }
 
-// A mapping that names what graphile-worker's table has no longer: the table is private.
+// The table is private, so a new version may rename what the mapping names.
 func TestTheMappingFits(t *testing.T) {
 	t.Parallel()
 	pool := open(t)

@@ -1,13 +1,13 @@
-// graphile-worker as the tests need it, on the database that the environment names:
+// What the tests do with graphile-worker, on the database that the environment names:
 //
 //     worker.mjs migrate         makes its tables
-//     worker.mjs add MAX QUEUE   adds a job that may be tried MAX times, and prints its id;
-//                                QUEUE is its named queue, "" none
-//     worker.mjs hang            works on jobs until it is killed, and ends none
-//     worker.mjs finish          ends each of them well
-//     worker.mjs fail            ends each of them with an error
-//     worker.mjs reschedule ID   gives a dead job back, as its operators do: with a time, since
-//                                the reaper has scheduled it for one that never comes
+//     worker.mjs add MAX QUEUE   adds a job with MAX attempts, and prints its id; QUEUE is
+//                                its named queue, or "" for none
+//     worker.mjs hang            runs a worker that claims jobs and ends none
+//     worker.mjs finish          runs a worker that completes each job
+//     worker.mjs fail            runs a worker that fails each job
+//     worker.mjs reschedule ID   gives a dead job back, as operators do. It sets runAt, because
+//                                the reaper has set run_at to infinity.
 import { Logger, makeWorkerUtils, run } from 'graphile-worker'
 import pg from 'pg'
 

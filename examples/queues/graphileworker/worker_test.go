@@ -16,7 +16,7 @@ import (
 //go:embed worker.mjs
 var script string
 
-// What becomes of the jobs of a worker.
+// How a worker's jobs end: not at all, well, or with an error.
 const (
 	hang   = "hang"
 	finish = "finish"
@@ -46,8 +46,8 @@ func start(t *testing.T, pool *pgxpool.Pool, outcome string) *library.Process {
 	return library.Start(t, pool, library.Node(t, script, outcome))
 }
 
-// loseAJob has a worker killed in a job, which may be tried so many times. It ran
-// for longer than any job may when it returns.
+// loseAJob adds a job and kills the worker that works on it. It then dates the job's
+// start back, so that its lease has expired.
 func loseAJob(t *testing.T, pool *pgxpool.Pool, maxAttempts int, queue string) int64 {
 	t.Helper()
 	id := add(t, pool, maxAttempts, queue)

@@ -11,10 +11,10 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// Config reaps oban_jobs. longest is the longest that a job may run: the longest
-// timeout/1 of the workers, which have none unless they say so. Too low, and jobs run
-// twice at once. The Lifeline plugin, if there is one, belongs out of the way: its
-// rescue_after longer than this.
+// Config reaps oban_jobs. longest is the longest time that a job may run: the longest
+// timeout/1 of the workers, and some time in which it takes effect. Too low, and jobs run
+// twice at once. Put workers without a timeout, which is the default, into ExceptKinds.
+// If you have the Lifeline plugin, set its rescue_after longer than this.
 func Config(longest time.Duration) reaper.Config {
 	return reaper.Config{
 		Queue:      table(longest),
@@ -23,7 +23,7 @@ func Config(longest time.Duration) reaper.Config {
 	}
 }
 
-// table is oban_jobs. A job that waits is retryable and not available: Oban runs an
+// table is oban_jobs. A reset job is retryable and not available, because Oban runs an
 // available job at once, whatever its scheduled_at is.
 func table(longest time.Duration) reaper.Table {
 	return reaper.Table{
@@ -56,7 +56,7 @@ func table(longest time.Duration) reaper.Table {
 	}
 }
 
-// Letters are Oban's discarded jobs, to list, redrive and purge.
+// Letters are Oban's discarded jobs, for deadletter.List, Redrive and Purge.
 func Letters() deadletter.Store {
 	return deadletter.Store{
 		Queue:   table(0).DeadLetterQueue(),
@@ -65,8 +65,7 @@ func Letters() deadletter.Store {
 	}
 }
 
-// delay is Oban's own without its jitter: 15 seconds and two to the power of the
-// attempts.
+// delay is Oban's own without its jitter: 15 + 2^attempts seconds.
 func delay(attempts int, _ int64) int64 {
 	return 15 + 1<<min(attempts, 20)
 }

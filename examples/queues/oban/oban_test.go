@@ -21,8 +21,8 @@ var schema string
 // longest is how long a job may run in these tests.
 const longest = 10 * time.Minute
 
-// open is a database with Oban's table, whose sessions are far from UTC, as those of a
-// server in an office may be: Oban's columns have no zone.
+// open is a database with Oban's table. Oban's columns have no time zone, so the sessions
+// have one that is far from UTC: a comparison in the session's zone would show.
 func open(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.Empty(t)
@@ -39,15 +39,14 @@ func add(t *testing.T, pool *pgxpool.Pool, maxAttempts int) int64 {
 		`insert into oban_jobs (worker, max_attempts) values ('Shop.Order', $1) returning id`, maxAttempts)
 }
 
-// claim claims the next job, as a node does.
+// claim claims the next job as Oban does.
 func claim(t *testing.T, pool *pgxpool.Pool) int64 {
 	t.Helper()
 	library.Exec(t, pool, sqlStage)
 	return library.One[int64](t, pool, sqlClaim, "default", 1, "shop@node1")
 }
 
-// loseAJob has a node die in a job, which may be tried so many times. It ran for
-// longer than any job may when it returns.
+// loseAJob adds a job, claims it, and dates the claim back, so that the lease has expired.
 func loseAJob(t *testing.T, pool *pgxpool.Pool, maxAttempts int) int64 {
 	t.Helper()
 	id := add(t, pool, maxAttempts)
@@ -56,15 +55,15 @@ func loseAJob(t *testing.T, pool *pgxpool.Pool, maxAttempts int) int64 {
 	return id
 }
 
-// age has a job run for so long.
+// age dates the start of a job back by an interval.
 func age(t *testing.T, pool *pgxpool.Pool, id int64, interval string) {
 	t.Helper()
 	library.Exec(t, pool, `update oban_jobs set attempted_at = timezone('UTC', now()) - $2::interval where id = $1`,
 		id, interval)
 }
 
-// A node dies, and its jobs wait for the Lifeline plugin, which leaves each alone for an
-// hour, where it is installed.
+// A node dies. Without the reaper, its job waits for the Lifeline plugin, which gives it
+// back after an hour if it is installed.
 func TestAnotherNodeFinishesALostJob(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -78,8 +77,9 @@ func TestAnotherNodeFinishesALostJob(t *testing.T) {
 	require.Equal(t, 2, library.One[int](t, pool, `select attempt from oban_jobs`))
 }
 
-// A job that kills its node each time is given to one node after the other.
-func TestALostJobWithoutTriesIsDiscarded(t *testing.T) {
+// Without a maximum, a job that kills its node is given to one node after the other. A
+// dead job must look as Oban's own do, and come back by Oban's own means.
+func TestALostJobWithoutAttemptsIsDiscarded(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
 	discarded := add(t, pool, 1)
@@ -98,7 +98,7 @@ func TestALostJobWithoutTriesIsDiscarded(t *testing.T) {
 	require.Equal(t, id, claim(t, pool))
 }
 
-// A redrive that leaves discarded_at set: the pruner deletes the job as an old one.
+// If a redrive left discarded_at set, the job would look discarded to whoever reads it.
 func TestADiscardedJobIsRedriven(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -112,8 +112,8 @@ func TestADiscardedJobIsRedriven(t *testing.T) {
 	require.Equal(t, id, claim(t, pool))
 }
 
-// A job that runs for as long as it may is given to a second node; or, with the
-// session's zone, each job is as soon as it runs.
+// A job that has not run for as long as it may is given to a second node, and runs twice
+// at once. In the session's zone every job would, as soon as it runs.
 func TestARunningJobIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -123,9 +123,9 @@ func TestARunningJobIsLeftAlone(t *testing.T) {
 	require.Empty(t, library.Reap(t, pool, oban.Config(longest)).Actions)
 }
 
-// Three deployments in a row kill a job that has three tries: it is dead, and has not
-// failed once. Oban leaves a further column alone.
-func TestADeploymentCostsNoTry(t *testing.T) {
+// A job with one attempt is dead after one deployment, though it has not failed once. With
+// lost leases counted apart it is not. Oban leaves a further column alone.
+func TestADeploymentCostsNoAttempt(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
 	library.Exec(t, pool, `alter table oban_jobs add column lost_leases integer`)
@@ -142,7 +142,7 @@ func TestADeploymentCostsNoTry(t *testing.T) {
 	require.Equal(t, 1, library.Reap(t, pool, cfg).DeadLetterCount)
 }
 
-// A mapping that names what Oban's table has not.
+// The mapping must name what Oban's table has.
 func TestTheMappingFits(t *testing.T) {
 	t.Parallel()
 	pool := open(t)

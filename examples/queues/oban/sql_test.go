@@ -1,6 +1,6 @@
 package oban_test
 
-// sqlStage has jobs wait no longer whose time has come, as Oban's stager does each
+// sqlStage makes jobs available whose scheduled_at has passed, as Oban's stager does each
 // second.
 const sqlStage = `
 update oban_jobs
@@ -8,8 +8,8 @@ set state = 'available'
 where state in ('scheduled', 'retryable')
   and scheduled_at <= timezone('UTC', now())`
 
-// sqlClaim is how Oban's basic engine claims jobs. It counts the attempt, and it does
-// not look at scheduled_at: an available job is one to run now.
+// sqlClaim claims jobs as Oban's basic engine does. It counts the attempt, and ignores
+// scheduled_at: every available job may run now.
 //
 //	$1 queue  text
 //	$2 limit  integer
@@ -35,7 +35,7 @@ where j.id = subset.id
   and j.attempt < j.max_attempts
 returning j.id`
 
-// sqlComplete is how it ends a job that went well.
+// sqlComplete completes a job as the engine does.
 //
 //	$1 id  bigint
 const sqlComplete = `
@@ -45,7 +45,7 @@ set
   completed_at = timezone('UTC', now())
 where id = $1`
 
-// sqlDiscard is how it ends a job whose last try failed.
+// sqlDiscard ends a job whose last attempt failed.
 //
 //	$1 id  bigint
 const sqlDiscard = `
@@ -56,7 +56,7 @@ set
   errors = array_append(errors, '{"error": "no such order"}'::jsonb)
 where id = $1`
 
-// sqlRetry is how its operators give a dead job back.
+// sqlRetry gives a dead job back, as Oban.retry_job does.
 //
 //	$1 id  bigint
 const sqlRetry = `

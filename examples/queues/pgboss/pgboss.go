@@ -10,8 +10,8 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// Config reaps what has expired: each job says itself how long it may run. pg-boss's
-// own supervisor does the same once a minute, in a process that has it on.
+// Config reaps jobs that have run for longer than their expire_seconds. pg-boss's own
+// supervisor does this once a minute, in a process that has it on.
 func Config() reaper.Config {
 	return reaper.Config{
 		Queue:      table(),
@@ -20,8 +20,9 @@ func Config() reaper.Config {
 	}
 }
 
-// HeartbeatConfig reaps jobs of queues with heartbeatSeconds whose worker has sent no
-// heartbeat for that long. Others it leaves alone.
+// HeartbeatConfig reaps jobs whose worker has sent no heartbeat for their
+// heartbeat_seconds. It leaves jobs without heartbeats alone, so run it in addition to
+// Config.
 func HeartbeatConfig() reaper.Config {
 	cfg := Config()
 	cfg.Queue.Columns.LeaseUntil, cfg.Queue.Columns.LeaseSeconds = "heartbeat_on", "heartbeat_seconds"
@@ -30,9 +31,10 @@ func HeartbeatConfig() reaper.Config {
 	return cfg
 }
 
-// table is the parent of all partitions. A claim counts a retry where started_on is set,
-// and a worker ends a job only where the count is the one that it has claimed, so
-// started_on stays.
+// table is the parent of all partitions. pg-boss's claim adds one to retry_count if
+// started_on is set. A worker ends a job only if retry_count is what its claim returned.
+// So a reset keeps started_on: the next claim then counts, and a worker that lost the job
+// cannot end it.
 func table() reaper.Table {
 	return reaper.Table{
 		Name: pgx.Identifier{"pgboss", "job"},
@@ -65,10 +67,10 @@ func table() reaper.Table {
 	}
 }
 
-// expired is the output of a job whose worker is gone, in pg-boss's form.
+// expired is the output of a reaped job, in the form of pg-boss's errors.
 const expired = `{"value": {"message": "lease expired"}}`
 
-// Letters are pg-boss's failed jobs, to list, redrive and purge.
+// Letters are pg-boss's failed jobs, for deadletter.List, Redrive and Purge.
 func Letters() deadletter.Store {
 	return deadletter.Store{
 		Queue:   Config().Queue.DeadLetterQueue(),
@@ -77,8 +79,8 @@ func Letters() deadletter.Store {
 	}
 }
 
-// sqlCopyDeadJobs inserts into the dead-letter queues what pg-boss inserts when it
-// fails a job: a new job with the data of the dead one, and where it came from.
+// sqlCopyDeadJobs copies dead jobs to their dead-letter queues, as pg-boss does when it
+// fails a job: each copy is a new job with the data of the dead one and its origin.
 //
 //	$1 names of queues  text[]
 //	$2 ids of jobs      text[]
@@ -99,7 +101,7 @@ from unnest($1::text[], $2::text[]::uuid[]) as dead(name, id)
 join pgboss.job as j on j.name = dead.name and j.id = dead.id
 join pgboss.queue as q on q.name = j.dead_letter`
 
-// copyDeadJobs is part of the apply's transaction.
+// copyDeadJobs is called inside the apply's transaction.
 func copyDeadJobs(ctx context.Context, tx pgx.Tx, result *reaper.ApplyResult) error {
 	if result.DeadLetterCount == 0 {
 		return nil

@@ -12,7 +12,8 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// A node dies, and its jobs wait for a supervisor, which may have died with it.
+// A worker is killed. Without the reaper, its job waits for a supervisor, which may have
+// died with it.
 func TestAnotherWorkerFinishesALostJob(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -32,8 +33,8 @@ func requireFinished(t *testing.T, pool *pgxpool.Pool, id string, retries int) {
 	require.Equal(t, retries, library.One[int](t, pool, `select retry_count from pgboss.job where id = $1`, id))
 }
 
-// A job that kills its worker each time is given to one worker after the other, once
-// too often or once too seldom: pg-boss counts retries, not tries.
+// pg-boss counts retries, not attempts. If the mapping mistook one for the other, a job
+// that kills its workers would run once too often or too seldom.
 func TestALostJobIsTriedAsOftenAsPgBossTriesIt(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -47,7 +48,8 @@ func TestALostJobIsTriedAsOftenAsPgBossTriesIt(t *testing.T) {
 	require.Equal(t, 1, library.Reap(t, pool, pgboss.Config()).DeadLetterCount)
 }
 
-// A dead job is not in its dead-letter queue, where somebody waits for it.
+// A dead job must look as pg-boss's own do, be copied to its dead-letter queue, and come
+// back by pg-boss's own means.
 func TestALostJobWithoutRetriesFails(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -75,7 +77,7 @@ func letter(t *testing.T, pool *pgxpool.Pool, id string) string {
 		`select id::text from pgboss.job where name = 'order-dead' and source_id = $1`, id)
 }
 
-// A redrive that leaves completed_on set: pg-boss deletes the job as an old one.
+// If a redrive left completed_on set, pg-boss would delete the job as an old one.
 func TestAFailedJobIsRedriven(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -91,8 +93,8 @@ func TestAFailedJobIsRedriven(t *testing.T) {
 	library.Eventually(t, pool, `select state = 'completed' from pgboss.job where id = $1`, id)
 }
 
-// A job that runs for as long as it may is given to a second worker. Each has its own
-// length.
+// A job that has not run for as long as it may is given to a second worker, and runs
+// twice at once. Each job has its own limit.
 func TestARunningJobIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -104,8 +106,8 @@ func TestARunningJobIsLeftAlone(t *testing.T) {
 	require.Equal(t, 1, library.Reap(t, pool, pgboss.Config()).ResetCount)
 }
 
-// A long job with heartbeats waits for hours after its worker has died, until it
-// expires; one without is none of this reaper's.
+// A long job whose worker was killed would wait for hours until it expires. A job without
+// heartbeats must be left alone: nobody can tell that its worker is dead.
 func TestAJobWithoutHeartbeatsComesBackBeforeItExpires(t *testing.T) {
 	t.Parallel()
 	pool := open(t)
@@ -118,7 +120,7 @@ func TestAJobWithoutHeartbeatsComesBackBeforeItExpires(t *testing.T) {
 	require.Equal(t, 1, library.Reap(t, pool, pgboss.HeartbeatConfig()).ResetCount)
 }
 
-// A mapping that names what pg-boss's table has no longer.
+// A new version of pg-boss may rename what the mapping names.
 func TestTheMappingFits(t *testing.T) {
 	t.Parallel()
 

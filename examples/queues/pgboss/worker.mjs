@@ -1,14 +1,14 @@
-// pg-boss as the tests need it, on the database that the environment names:
+// What the tests do with pg-boss, on the database that the environment names:
 //
 //     worker.mjs migrate     makes its tables, and a queue, in a partition of its own, with a
 //                            dead-letter queue
-//     worker.mjs add LIMIT   adds a job that may be tried again LIMIT times, and prints its id
-//     worker.mjs hang        works on jobs until it is killed, and ends none
-//     worker.mjs finish      ends each of them well
-//     worker.mjs fail        ends each of them with an error
-//     worker.mjs find ID     prints what pg-boss says of a job
-//     worker.mjs retry ID    gives a dead job back, as its operators do
-//     worker.mjs supervise   fails what has expired, as its supervisor does
+//     worker.mjs add LIMIT   adds a job with LIMIT retries, and prints its id
+//     worker.mjs hang        runs a worker that claims jobs and ends none
+//     worker.mjs finish      runs a worker that completes each job
+//     worker.mjs fail        runs a worker that fails each job
+//     worker.mjs find ID     prints a job as pg-boss's findJobs returns it
+//     worker.mjs retry ID    gives a dead job back, as operators do
+//     worker.mjs supervise   fails expired jobs once, as the supervisor does
 //
 // No supervisor runs in the background: in these tests the reaper does its work.
 import { PgBoss } from 'pg-boss'

@@ -15,7 +15,7 @@ import (
 //go:embed worker.mjs
 var script string
 
-// What becomes of the jobs of a worker.
+// How a worker's jobs end: not at all, well, or with an error.
 const (
 	hang   = "hang"
 	finish = "finish"
@@ -48,8 +48,8 @@ func start(t *testing.T, pool *pgxpool.Pool, outcome string) *library.Process {
 	return library.Start(t, pool, library.Node(t, script, outcome))
 }
 
-// loseAJob has a worker killed in a job, which may be tried again so many times. It
-// has expired when it returns.
+// loseAJob adds a job and kills the worker that works on it. It then dates the job's
+// start back, so that its lease has expired.
 func loseAJob(t *testing.T, pool *pgxpool.Pool, retryLimit int) string {
 	t.Helper()
 	id := add(t, pool, retryLimit)

@@ -62,8 +62,8 @@ func TestALostJobWithoutAttemptsIsDiscarded(t *testing.T) {
 	requireFinished(t, pool, id, 2)
 }
 
-// requireAlike wants a job that the reaper has moved to look like one that River has
-// discarded, except for the list of errors, which the reaper leaves alone.
+// requireAlike compares a job that the reaper has moved with one that River has
+// discarded. They differ only in errors, which the reaper does not write.
 func requireAlike(t *testing.T, pool *pgxpool.Pool, discarded, moved int64) {
 	t.Helper()
 	want := library.Shape(t, pool, "river_job", strconv.FormatInt(discarded, 10))
@@ -79,8 +79,7 @@ func requireFinished(t *testing.T, pool *pgxpool.Pool, id int64, attempts int) {
 	require.Equal(t, attempts, library.One[int](t, pool, `select attempt from river_job where id = $1`, id))
 }
 
-// A redrive that leaves finalized_at set breaks River's CHECK, and none of its discarded
-// jobs comes back.
+// If a redrive left finalized_at set, River's CHECK would reject every job.
 func TestADiscardedJobIsRedriven(t *testing.T) {
 	t.Parallel()
 	pool, client := open(t)
@@ -129,7 +128,7 @@ func TestADeploymentCostsNoAttempt(t *testing.T) {
 	requireFinished(t, pool, id, 1)
 }
 
-// A mapping that names what River's table has no longer.
+// A new version of River may rename what the mapping names.
 func TestTheMappingFits(t *testing.T) {
 	t.Parallel()
 	pool, client := open(t)

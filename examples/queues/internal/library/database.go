@@ -39,14 +39,14 @@ func One[T any](t testing.TB, db DB, sql string, args ...any) T {
 	return value
 }
 
-// Eventually waits until a query gives true.
+// Eventually waits until a query returns true.
 func Eventually(t testing.TB, db DB, sql string, args ...any) {
 	t.Helper()
 	require.Eventually(t, func() bool { return One[bool](t, db, sql, args...) }, Waiting, Tick, sql)
 }
 
-// environment has what libpq's programs, node-postgres and pgx read, for the
-// database of a pool.
+// environment names the database of a pool in the variables that node-postgres and pgx
+// read.
 func environment(pool *pgxpool.Pool) []string {
 	config := pool.Config().ConnConfig
 	return []string{

@@ -1,3 +1,3 @@
-// Package library is what the tests of the queues have in common: a library's own
-// programs, which they start and kill, and short ways to a database.
+// Package library is what the tests of the queues share: it starts and kills a library's
+// own programs, and has short functions for a database and a reaper.
 package library

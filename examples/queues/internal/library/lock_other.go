@@ -2,5 +2,5 @@
 
 package library
 
-// lock does nothing: two processes may both have npm fetch the packages.
+// lock does nothing here: two processes may install the packages at the same time.
 func lock(string) (unlock func(), err error) { return func() {}, nil }

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// lock waits until no other process has the lock. It ends with its process.
+// lock waits until no other process has the lock. The lock ends with the process at the
+// latest.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

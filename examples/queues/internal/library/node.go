@@ -17,13 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nodeFiles say what the libraries for Node.js need, each package with its exact
-// version: npm installs it so.
+// nodeFiles are package.json and its lock file, with the exact version of each package.
 //
 //go:embed node
 var nodeFiles embed.FS
 
-// packages is the folder where npm has installed them, once for this process.
+// packages installs the packages once in this process, and returns their folder.
 var packages = sync.OnceValues(func() (string, error) {
 	folder, err := packagesFolder()
 	if err != nil {
@@ -32,7 +31,7 @@ var packages = sync.OnceValues(func() (string, error) {
 	return folder, install(context.Background(), folder)
 })
 
-// Node is a script for Node.js, which may import the libraries.
+// Node is a command that runs a script in Node.js. The script may import the libraries.
 func Node(t testing.TB, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	folder, err := packages()
@@ -45,7 +44,8 @@ func Node(t testing.TB, script string, args ...string) *exec.Cmd {
 	return command
 }
 
-// packagesFolder is another one for other files.
+// packagesFolder is a folder in the user's cache. Its name has a hash of the files, so
+// that other versions have another folder.
 func packagesFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -62,8 +62,8 @@ func packagesFolder() (string, error) {
 	return filepath.Join(cache, "leasereaper", fmt.Sprintf("queues-node-%.6x", hash.Sum(nil))), nil
 }
 
-// install has npm fetch the packages, unless they are there. A folder has its name
-// when it is whole, so a process that is killed leaves nothing half made.
+// install installs the packages unless they are there. It works in a temporary folder and
+// renames that at the end, so a process that is killed leaves no incomplete folder.
 func install(ctx context.Context, folder string) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return err
@@ -87,7 +87,7 @@ func install(ctx context.Context, folder string) error {
 	return os.Rename(work, folder)
 }
 
-// fetch is npm ci in a folder.
+// fetch runs npm ci in a folder.
 func fetch(ctx context.Context, folder string) error {
 	files, err := fs.Sub(nodeFiles, "node")
 	if err != nil {
@@ -107,8 +107,8 @@ func fetch(ctx context.Context, folder string) error {
 	return nil
 }
 
-// interpreter is the Node.js that npm has installed for Linux. The libraries need
-// one that is newer than what distributions have. Elsewhere it is the system's.
+// interpreter is the Node.js that npm has installed, which it does on Linux because the
+// libraries need a newer one than distributions have. Elsewhere it is the system's.
 func interpreter(folder string) (string, error) {
 	installed, err := filepath.Glob(filepath.Join(folder, "node_modules", "node-*", "bin", "node"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Process is a program of a library's, on a test's database.
+// Process is a running program of a library, on a test's database.
 type Process struct {
 	command *exec.Cmd
 	ended   chan struct{}
@@ -21,8 +21,8 @@ type Process struct {
 	output bytes.Buffer
 }
 
-// Start starts a program, which is killed at the test's end. What it printed is
-// logged when the test has failed.
+// Start starts a program. It is killed at the end of the test. If the test fails, its
+// output is logged.
 func Start(t testing.TB, pool *pgxpool.Pool, command *exec.Cmd) *Process {
 	t.Helper()
 	p := &Process{command: command, ended: make(chan struct{})}
@@ -42,7 +42,7 @@ func Start(t testing.TB, pool *pgxpool.Pool, command *exec.Cmd) *Process {
 	return p
 }
 
-// Run runs a program to its end, and returns what it printed.
+// Run runs a program to its end and returns its output.
 func Run(t testing.TB, pool *pgxpool.Pool, command *exec.Cmd) string {
 	t.Helper()
 	p := Start(t, pool, command)
@@ -51,13 +51,13 @@ func Run(t testing.TB, pool *pgxpool.Pool, command *exec.Cmd) string {
 	return p.text()
 }
 
-// Kill ends it with SIGKILL, as the out-of-memory killer does.
+// Kill ends the program with SIGKILL, as the kernel does when memory runs out.
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill()
 	<-p.ended
 }
 
-// Write keeps what the program prints.
+// Write keeps the program's output.
 func (p *Process) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

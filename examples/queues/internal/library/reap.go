@@ -11,8 +11,8 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// Open returns the reaper of a library's tables, with open gates, that gives jobs back
-// without a wait.
+// Open returns a reaper with open gates and no backoff, so that reset jobs can be claimed
+// at once.
 func Open(t testing.TB, pool *pgxpool.Pool, cfg reaper.Config) *reaper.Reaper {
 	t.Helper()
 	cfg.Gates = gates.Static{SubstrateEnabled: true, ReaperEnabled: true}
@@ -22,7 +22,7 @@ func Open(t testing.TB, pool *pgxpool.Pool, cfg reaper.Config) *reaper.Reaper {
 	return r
 }
 
-// Reap reaps once. No job may fail.
+// Reap applies once, and fails the test if a job was rejected.
 func Reap(t testing.TB, pool *pgxpool.Pool, cfg reaper.Config) *reaper.ApplyResult {
 	t.Helper()
 	result, err := Open(t, pool, cfg).Apply(t.Context(), "test-reaper", 100)
@@ -32,7 +32,7 @@ func Reap(t testing.TB, pool *pgxpool.Pool, cfg reaper.Config) *reaper.ApplyResu
 	return result
 }
 
-// RequireFit wants Verify and Rehearse to find no error in a mapping.
+// RequireFit fails the test if Verify or Rehearse reports an error.
 func RequireFit(t testing.TB, pool *pgxpool.Pool, cfg reaper.Config) {
 	t.Helper()
 	r := Open(t, pool, cfg)
@@ -48,8 +48,8 @@ func RequireFit(t testing.TB, pool *pgxpool.Pool, cfg reaper.Config) {
 	}
 }
 
-// Shape says of each column of a row whether it is NULL. What a library does to a job
-// and what the reaper does to one ought to look alike.
+// Shape tells for each column of a row whether it is NULL. The tests compare a job that
+// the reaper moved with one that the library ended itself.
 func Shape(t testing.TB, db DB, table, id string) map[string]bool {
 	t.Helper()
 	return One[map[string]bool](t, db,
