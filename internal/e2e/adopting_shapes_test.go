@@ -36,7 +36,7 @@ var outbox = reaper.Config{
 	KindBackoff: map[string]backoff.Policy{"login_code": backoff.PolicyFunc(atOnce)},
 }
 
-// atOnce is for mails that nobody waits for later.
+// atOnce sends a lost mail again without a wait: nobody needs a login code later.
 func atOnce(int, int64) int64 { return 0 }
 
 // gaveUp are the dead mails, for deadletter.List, Redrive and Purge.
