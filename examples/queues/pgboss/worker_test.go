@@ -22,11 +22,13 @@ const (
 	fail   = "fail"
 )
 
-// open is a database with pg-boss's tables.
+// open is a database with pg-boss's tables, and the index by which the reaper finds what
+// it writes.
 func open(t *testing.T) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.Empty(t)
 	run(t, pool, "migrate")
+	library.Exec(t, pool, `create index on pgboss.job (id)`)
 	return pool
 }
 
