@@ -27,8 +27,8 @@ type pollRow struct {
 	standby      bool
 }
 
-func (row pollRow) sight(elapsed time.Duration) loop.Sight {
-	sight := loop.Sight{
+func (row pollRow) sight(elapsed time.Duration) loop.PollResult {
+	sight := loop.PollResult{
 		Stale:   row.stale,
 		Server:  loop.Server{Started: row.startedAt, Standby: row.standby},
 		Uptime:  micros(row.uptimeMicros),
@@ -36,7 +36,7 @@ func (row pollRow) sight(elapsed time.Duration) loop.Sight {
 	}
 	if row.dueMicros != nil {
 		due := micros(*row.dueMicros)
-		sight.Due = &due
+		sight.NextExpiry = &due
 	}
 	return sight
 }

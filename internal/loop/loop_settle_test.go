@@ -24,39 +24,39 @@ func TestALoopSettlesAfterAnOutage(t *testing.T) {
 		want   []string
 	}{
 		"a poll failed": {
-			script{polls: []poll{{sight: idle()}, {err: errDown}, {sight: stale()}, {sight: stale()}}},
+			script{polls: []poll{{result: idle()}, {err: errDown}, {result: stale()}, {result: stale()}}},
 			[]string{"poll", "poll", "poll", "settle", "poll", "reap"},
 		},
 		"a reap failed": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}},
+			script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errDown}, {}}},
 			[]string{"poll", "reap", "write", "poll", "settle", "poll", "reap"},
 		},
 		"reads work before writes do": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errDown, errSlow, errDown, nil}},
+			script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errDown, errSlow, errDown, nil}},
 			[]string{"poll", "reap", "write", "write", "write", "write", "poll", "settle", "poll", "reap"},
 		},
 		"the server took the write and rejected it": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errServer}},
+			script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errServer}},
 			[]string{"poll", "reap", "write", "poll", "settle", "poll", "reap"},
 		},
 		"a poll took too long": {
-			script{polls: []poll{{err: errSlow}, {sight: stale()}}},
+			script{polls: []poll{{err: errSlow}, {result: stale()}}},
 			[]string{"poll", "poll", "settle", "poll", "reap"},
 		},
 		"a reap took too long": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errSlow}, {}}},
+			script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errSlow}, {}}},
 			[]string{"poll", "reap", "poll", "reap"},
 		},
 		"another server answers": {
-			script{polls: []poll{{sight: idle()}, {sight: restarted}}},
+			script{polls: []poll{{result: idle()}, {result: restarted}}},
 			[]string{"poll", "poll", "settle", "poll", "reap"},
 		},
 		"a standby was promoted": {
-			script{polls: []poll{{sight: answer(standby)}, {sight: promoted}}},
+			script{polls: []poll{{result: answer(standby)}, {result: promoted}}},
 			[]string{"poll", "reap", "poll", "settle", "poll", "reap"},
 		},
 		"the server's own error is no outage": {
-			script{polls: []poll{{sight: idle()}, {err: errServer}, {sight: stale()}}},
+			script{polls: []poll{{result: idle()}, {err: errServer}, {result: stale()}}},
 			[]string{"poll", "poll", "poll", "reap"},
 		},
 	}
@@ -81,7 +81,7 @@ func TestALoopSettlesNoLongerThanItIsTold(t *testing.T) {
 
 	unborn := stale()
 	unborn.Uptime = -time.Hour
-	log := play(t, &script{polls: []poll{{sight: unborn}}}, config, 45*time.Second)
+	log := play(t, &script{polls: []poll{{result: unborn}}}, config, 45*time.Second)
 
 	require.Equal(t, []string{"poll", "settle", "poll", "reap"}, whats(log)[:4])
 	require.Equal(t, config.Settle, log[2].at)
@@ -94,7 +94,7 @@ func TestALoopSettlesWithAYoungServer(t *testing.T) {
 
 	young := stale()
 	young.Uptime = 10 * time.Second
-	log := play(t, &script{polls: []poll{{sight: young}}}, config, 25*time.Second)
+	log := play(t, &script{polls: []poll{{result: young}}}, config, 25*time.Second)
 
 	require.Equal(t, []string{"poll", "settle", "poll", "reap"}, whats(log)[:4])
 	require.Equal(t, 20*time.Second, log[2].at)

@@ -11,7 +11,7 @@ import (
 func TestAnIdleLoopPollsOncePerInterval(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
+	log := play(t, &script{polls: []poll{{result: idle()}}}, config, 10*time.Minute)
 
 	require.InDelta(t, 21, len(log), 2)
 	for i := 1; i < len(log); i++ {
@@ -24,7 +24,7 @@ func TestAnIdleLoopPollsOncePerInterval(t *testing.T) {
 func TestALoopWakesWhenTheNextLeaseExpires(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: due(7 * time.Second)}, {sight: stale()}, {sight: idle()}}}, config, 20*time.Second)
+	log := play(t, &script{polls: []poll{{result: due(7 * time.Second)}, {result: stale()}, {result: idle()}}}, config, 20*time.Second)
 
 	within(t, log[0], "poll all", 0, 0)
 	within(t, log[1], "poll", 7*time.Second, 7100*time.Millisecond)
@@ -35,7 +35,7 @@ func TestALoopWakesWhenTheNextLeaseExpires(t *testing.T) {
 func TestALoopCountsTheTimeOfThePoll(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: due(7 * time.Second), took: 2 * time.Second}, {sight: idle()}}}, config, 20*time.Second)
+	log := play(t, &script{polls: []poll{{result: due(7 * time.Second), took: 2 * time.Second}, {result: idle()}}}, config, 20*time.Second)
 
 	within(t, log[1], "poll", 7*time.Second, 7100*time.Millisecond)
 }
@@ -44,10 +44,10 @@ func TestALoopCountsTheTimeOfThePoll(t *testing.T) {
 func TestALoopKeepsItsMinimum(t *testing.T) {
 	t.Parallel()
 
-	sight := stale()
+	result := stale()
 	soon := time.Millisecond
-	sight.Due = &soon
-	log := play(t, &script{polls: []poll{{sight: sight}}}, config, 30*time.Second)
+	result.NextExpiry = &soon
+	log := play(t, &script{polls: []poll{{result: result}}}, config, 30*time.Second)
 
 	require.LessOrEqual(t, len(log), 2*31) // a poll and a reap a second
 	require.GreaterOrEqual(t, len(log), 2*26)
@@ -72,7 +72,7 @@ func TestALoopWaitsLongerAfterEachError(t *testing.T) {
 func TestALoopWaitsLongerAfterEachFailedReap(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errServer}}}, config, 5*time.Minute)
+	log := play(t, &script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errServer}}}, config, 5*time.Minute)
 
 	require.LessOrEqual(t, len(log), 2*16)
 	require.NotContains(t, whats(log), "settle")
@@ -82,10 +82,10 @@ func TestALoopWaitsLongerAfterEachFailedReap(t *testing.T) {
 func TestALoopRestsWhenRefused(t *testing.T) {
 	t.Parallel()
 
-	sight := stale()
+	result := stale()
 	soon := time.Millisecond
-	sight.Due = &soon
-	log := play(t, &script{polls: []poll{{sight: sight}}, reaps: []reap{{refused: true}}}, config, 5*time.Minute)
+	result.NextExpiry = &soon
+	log := play(t, &script{polls: []poll{{result: result}}, reaps: []reap{{refused: true}}}, config, 5*time.Minute)
 
 	require.LessOrEqual(t, len(log), 2*12)
 }
@@ -94,8 +94,8 @@ func TestALoopRestsWhenRefused(t *testing.T) {
 func TestLoopsDriftApart(t *testing.T) {
 	t.Parallel()
 
-	first := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
-	second := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
+	first := play(t, &script{polls: []poll{{result: idle()}}}, config, 10*time.Minute)
+	second := play(t, &script{polls: []poll{{result: idle()}}}, config, 10*time.Minute)
 
 	require.NotEqual(t, first, second)
 }

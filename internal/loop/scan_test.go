@@ -16,17 +16,17 @@ func TestAFullPollCostsATenthOfTheTimeAtMost(t *testing.T) {
 	const took = 73 * time.Millisecond
 	found, failing := stale(), reap{err: errServer}
 	soon := time.Millisecond
-	found.Due = &soon
+	found.NextExpiry = &soon
 
 	tests := map[string]struct {
 		script script
 		least  int // polls of everything, in a minute
 	}{
-		"when nothing is stale":  {script{polls: []poll{{sight: idle(), fullTook: took}}}, 75},
-		"when there is work":     {script{polls: []poll{{sight: found, fullTook: took}}}, 75},
-		"when a gate is closed":  {script{polls: []poll{{sight: found, fullTook: took}}, reaps: []reap{{refused: true}}}, 75},
-		"when an apply fails":    {script{polls: []poll{{sight: found, fullTook: took}}, reaps: []reap{failing}}, 75},
-		"when a batch is halved": {script{polls: []poll{{sight: found, fullTook: took}}, reaps: []reap{{err: errSlow}}}, 75},
+		"when nothing is stale":  {script{polls: []poll{{result: idle(), fullTook: took}}}, 75},
+		"when there is work":     {script{polls: []poll{{result: found, fullTook: took}}}, 75},
+		"when a gate is closed":  {script{polls: []poll{{result: found, fullTook: took}}, reaps: []reap{{refused: true}}}, 75},
+		"when an apply fails":    {script{polls: []poll{{result: found, fullTook: took}}, reaps: []reap{failing}}, 75},
+		"when a batch is halved": {script{polls: []poll{{result: found, fullTook: took}}, reaps: []reap{{err: errSlow}}}, 75},
 		"when the poll fails":    {script{polls: []poll{{err: errServer, fullTook: took}}}, 75},
 	}
 	for name, test := range tests {
@@ -62,7 +62,7 @@ func TestAPollThatFailedIsMadeAgainWithinHalfAMinute(t *testing.T) {
 func TestALoopPollsAllOnceAMinute(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
+	log := play(t, &script{polls: []poll{{result: idle()}}}, config, 10*time.Minute)
 
 	within(t, log[0], "poll all", 0, 0)
 	require.Equal(t, "poll", log[1].what)
@@ -90,7 +90,7 @@ func TestABusyLoopPollsAllNowAndThen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := loop.Config{Batch: 1, Interval: test.interval, MinInterval: test.min, Settle: 1}
-			busy := &script{polls: []poll{{sight: due(4 * test.min)}}}
+			busy := &script{polls: []poll{{result: due(4 * test.min)}}}
 			last, partial := time.Duration(0), 0
 			for _, e := range play(t, busy, cfg, 10*test.most) {
 				if e.what == "poll" {

@@ -37,7 +37,7 @@ type script struct {
 }
 
 type poll struct {
-	sight    loop.Sight
+	result   loop.PollResult
 	err      error
 	took     time.Duration
 	fullTook time.Duration // instead, when all is polled
@@ -70,7 +70,7 @@ func next[T any](list *[]T) (value T) {
 	return value
 }
 
-func (s *script) Poll(_ context.Context, all bool) (loop.Sight, error) {
+func (s *script) Poll(_ context.Context, all bool) (loop.PollResult, error) {
 	p := next(&s.polls)
 	what, took := "poll", p.took
 	if all {
@@ -78,8 +78,8 @@ func (s *script) Poll(_ context.Context, all bool) (loop.Sight, error) {
 	}
 	s.note(what)
 	<-time.After(took)
-	p.sight.Elapsed = took
-	return p.sight, p.err
+	p.result.Elapsed = took
+	return p.result, p.err
 }
 
 func (s *script) Reap(_ context.Context, batch int) (bool, error) {
@@ -111,25 +111,25 @@ func play(t *testing.T, s *script, cfg loop.Config, lasting time.Duration) []ent
 	return s.log
 }
 
-func idle() loop.Sight { return loop.Sight{Server: boot, Uptime: time.Hour} }
+func idle() loop.PollResult { return loop.PollResult{Server: boot, Uptime: time.Hour} }
 
-func stale() loop.Sight {
-	sight := idle()
-	sight.Stale = true
-	return sight
+func stale() loop.PollResult {
+	result := idle()
+	result.Stale = true
+	return result
 }
 
-// answer is a sight of another server, on which something is stale.
-func answer(server loop.Server) loop.Sight {
-	sight := stale()
-	sight.Server = server
-	return sight
+// answer is the result of a poll of another server, on which something is stale.
+func answer(server loop.Server) loop.PollResult {
+	result := stale()
+	result.Server = server
+	return result
 }
 
-func due(in time.Duration) loop.Sight {
-	sight := idle()
-	sight.Due = &in
-	return sight
+func due(in time.Duration) loop.PollResult {
+	result := idle()
+	result.NextExpiry = &in
+	return result
 }
 
 // within requires that something was done between two times.
