@@ -101,7 +101,7 @@ func TestFindNamesAllWaysWhenThereIsNone(t *testing.T) {
 		},
 		"there is no place for a download": {
 			pgtest.Environment{},
-			[]string{"not set", "none in PATH", "no folder to keep it in", "no folder to keep it in"},
+			[]string{"not set", "none in PATH", "no cache folder", "no cache folder"},
 		},
 		"PGTEST_BIN does not work": {
 			pgtest.Environment{Bin: root, Installs: []string{usual}, Cache: root, Repository: nowhere},
