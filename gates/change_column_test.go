@@ -18,8 +18,7 @@ import (
 func TestChangesWriteTheColumnValueOfItsType(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
-	_, err := pool.Exec(t.Context(), `create domain filled as text not null check (value <> '')`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `create domain filled as text not null check (value <> '')`)
 
 	tests := map[string]struct {
 		column                 string
@@ -81,8 +80,7 @@ func TestChangesWriteTheColumnValueOfItsType(t *testing.T) {
 func TestSetTellsOfAColumnThatDoesNotTakeTheValue(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
-	_, err := pool.Exec(t.Context(), `create type onoff as enum ('on', 'off')`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `create type onoff as enum ('on', 'off')`)
 
 	tests := map[string]struct{ column, key, value string }{
 		"a base in booleans":    {"boolean", gates.BackoffBaseSec, "30"},
@@ -109,9 +107,8 @@ func TestSetTellsOfAColumnThatDoesNotTakeTheValue(t *testing.T) {
 func TestChangesDoNotNeedAUniqueKey(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	_, err := pool.Exec(t.Context(), `alter table queue_config drop constraint queue_config_pkey;
+	reapertest.Exec(t, pool, `alter table queue_config drop constraint queue_config_pkey;
 		insert into queue_config (key, value) values ('`+dryRun+`', 'false'), ('`+dryRun+`', 'no')`)
-	require.NoError(t, err)
 
 	require.NoError(t, gates.Table{}.CloseWindow(t.Context(), pool, operator))
 

@@ -56,8 +56,7 @@ func TestChangesNeedWhatTheirCommentsSay(t *testing.T) {
 func TestOpenWindowCountsFromTheChange(t *testing.T) {
 	t.Parallel()
 	tx := reapertest.Begin(t, pgtest.New(t))
-	var late time.Time
-	require.NoError(t, tx.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&late))
+	late := reapertest.One[time.Time](t, tx, `select clock_timestamp()`)
 
 	until, err := gates.Table{}.OpenWindow(t.Context(), tx, operator, time.Hour)
 
@@ -73,10 +72,9 @@ func TestAChangeInTheCallersTransactionIsASavepoint(t *testing.T) {
 	settings := gates.Table{}
 	tx := reapertest.Begin(t, pool)
 	require.NoError(t, settings.Set(t.Context(), tx, operator, enabled, "true"))
-	_, err := tx.Exec(t.Context(), `alter table queue_config alter column value type boolean using value::boolean`)
-	require.NoError(t, err)
+	reapertest.Exec(t, tx, `alter table queue_config alter column value type boolean using value::boolean`)
 
-	_, err = settings.OpenWindow(t.Context(), tx, operator, time.Hour)
+	_, err := settings.OpenWindow(t.Context(), tx, operator, time.Hour)
 	require.ErrorIs(t, err, gates.ErrColumn)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

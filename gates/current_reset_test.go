@@ -14,6 +14,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // opened are values that let an apply through.
@@ -114,8 +115,7 @@ func TestCurrentSettingCountsWhatTheSessionHasSet(t *testing.T) {
 			conn := connect(t, pool, func(*pgxpool.Config) {})
 			alter(t, pool, "", `alter database {db} reset all`, map[string]string{enabled: ""})
 			run := func(sql string) {
-				_, err := conn.Exec(t.Context(), strings.ReplaceAll(sql, "{key}", enabled))
-				require.NoError(t, err)
+				reapertest.Exec(t, conn, strings.ReplaceAll(sql, "{key}", enabled))
 			}
 			run(test.before)
 			tx, err := conn.BeginTx(t.Context(), pgx.TxOptions{AccessMode: pgx.ReadOnly})
@@ -161,11 +161,9 @@ func TestCurrentSettingTakesStartUpValuesForUnset(t *testing.T) {
 // addRole makes a role that may log in.
 func addRole(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
-	var role string
-	require.NoError(t, pool.QueryRow(t.Context(), `select 'reset_' || md5(current_database())`).Scan(&role))
-	_, err := pool.Exec(t.Context(), `create role `+role+` login`)
-	require.NoError(t, err)
-	t.Cleanup(func() { _, _ = pool.Exec(context.WithoutCancel(t.Context()), `drop role `+role) })
+	role := reapertest.One[string](t, pool, `select 'gates_' || md5(current_database())`)
+	reapertest.Exec(t, pool, `create role `+role+` login`)
+	t.Cleanup(func() { reapertest.DropRole(t, pool, role) })
 	return role
 }
 
@@ -174,10 +172,9 @@ func alter(t *testing.T, pool *pgxpool.Pool, role, statement string, settings ma
 	t.Helper()
 	database := pool.Config().ConnConfig.Database
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		_, err := pool.Exec(t.Context(), strings.NewReplacer(
+		reapertest.Exec(t, pool, strings.NewReplacer(
 			"{db}", pgx.Identifier{database}.Sanitize(), "{role}", role, "{key}", key, "{value}", "'"+settings[key]+"'",
 		).Replace(statement))
-		require.NoError(t, err)
 	}
 }
 
@@ -209,7 +206,5 @@ func readIn(t *testing.T, tx pgx.Tx) gates.Values {
 // show returns a setting as the session has it, also when it is empty.
 func show(t *testing.T, conn *pgx.Conn, key string) string {
 	t.Helper()
-	var value string
-	require.NoError(t, conn.QueryRow(t.Context(), `select coalesce(current_setting($1, true), '<null>')`, key).Scan(&value))
-	return value
+	return reapertest.One[string](t, conn, `select coalesce(current_setting($1, true), '<null>')`, key)
 }

@@ -1,7 +1,6 @@
 package gates_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -62,17 +61,13 @@ func TestCurrentSettingClosesAtOnceAndOpensWithTheNextSession(t *testing.T) {
 func TestCurrentSettingKnowsTheRolesSettings(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	var role string
-	require.NoError(t, pool.QueryRow(t.Context(), `select 'current_' || md5(current_database())`).Scan(&role))
-	_, err := pool.Exec(t.Context(), `create role `+role+` login; grant pg_monitor to `+role)
-	require.NoError(t, err)
-	t.Cleanup(func() { _, _ = pool.Exec(context.WithoutCancel(t.Context()), `drop role `+role) })
+	role := addRole(t, pool)
+	reapertest.Exec(t, pool, `grant pg_monitor to `+role)
 	for _, key := range gates.Keys()[:2] {
 		store(t, pool, key, "true")
 	}
 	store(t, pool, gates.DryRunOnly, "true")
-	_, err = pool.Exec(t.Context(), `alter role `+role+` set `+gates.DryRunOnly+` = 'false'`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `alter role `+role+` set `+gates.DryRunOnly+` = 'false'`)
 	asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = role })
 
 	reason, err := current(t, asRole).Refusal(time.Now())
@@ -126,8 +121,7 @@ func TestCurrentSettingTakesEmptyForUnset(t *testing.T) {
 	pool := pgtest.New(t)
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), `set local `+gates.ReaperEnabled+` = 'true'`)
-	require.NoError(t, err)
+	reapertest.Exec(t, tx, `set local `+gates.ReaperEnabled+` = 'true'`)
 	require.NoError(t, tx.Rollback(t.Context())) // now it is there, and empty
 
 	require.Empty(t, current(t, pool))

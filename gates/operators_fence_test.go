@@ -59,10 +59,9 @@ func TestAnApplyWaitsForAChangeUnderWay(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
 			for mode, reaper := range reapertest.InEveryMode(t, pool) {
-				_, err := pool.Exec(t.Context(), `truncate queue_config`)
-				require.NoError(t, err)
+				reapertest.Exec(t, pool, `truncate queue_config`)
 				set(t, pool, open())
-				_, err = read(t.Context(), reaper, gates.Table{}) // the statement is prepared
+				_, err := read(t.Context(), reaper, gates.Table{}) // the statement is prepared
 				require.NoError(t, err)
 				changing := reapertest.Begin(t, pool)
 				require.NoError(t, change.do.run(t.Context(), changing))
@@ -116,8 +115,7 @@ func TestAChangeLeavesPlainReadersAlone(t *testing.T) {
 	changing := reapertest.Begin(t, pool)
 	require.NoError(t, gates.Table{}.CloseWindow(t.Context(), changing, operator))
 	reading := reapertest.Begin(t, pool)
-	_, err := reading.Exec(t.Context(), `set local lock_timeout = '5s'`)
-	require.NoError(t, err)
+	reapertest.Exec(t, reading, `set local lock_timeout = '5s'`)
 
 	values, err := gates.Table{}.ReadUnlocked(t.Context(), reading, gates.Keys())
 

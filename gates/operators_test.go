@@ -9,6 +9,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // An operator opens a window from a laptop whose clock is wrong. It must last as
@@ -33,14 +34,12 @@ func TestOpenWindowOpensForATimeByTheDatabasesClock(t *testing.T) {
 			pool := pgtest.New(t)
 			set(t, pool, test.before)
 			set(t, pool, map[string]string{substrate: "off", "another": "x"})
-			var earliest time.Time
-			require.NoError(t, pool.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&earliest))
+			earliest := reapertest.One[time.Time](t, pool, `select clock_timestamp()`)
 
 			until, err := gates.Table{}.OpenWindow(t.Context(), pool, operator, test.duration)
 
 			require.NoError(t, err)
-			var latest, updated time.Time
-			require.NoError(t, pool.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&latest))
+			latest := reapertest.One[time.Time](t, pool, `select clock_timestamp()`)
 			lasts := test.duration.Truncate(time.Microsecond)
 			require.WithinRange(t, until, earliest.Add(lasts), latest.Add(lasts))
 			require.Equal(t, time.UTC, until.Location())
@@ -51,8 +50,8 @@ func TestOpenWindowOpensForATimeByTheDatabasesClock(t *testing.T) {
 			require.Equal(t, "off", all[substrate].Value)
 			require.NotEqual(t, operator, all[substrate].By)
 			require.Len(t, all, 4)
-			require.NoError(t, pool.QueryRow(t.Context(), `select distinct updated_at from queue_config
-				where updated_by = $1`, operator).Scan(&updated))
+			updated := reapertest.One[time.Time](t, pool, `select distinct updated_at from queue_config
+				where updated_by = $1`, operator)
 			require.Equal(t, until.Add(-lasts), updated.UTC())
 
 			values, err := read(t.Context(), pool, gates.Table{})
@@ -171,7 +170,7 @@ func TestUnsetRemovesASettingAndSignsIt(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	set(t, pool, map[string]string{enabled: "true", dryRun: "false"})
-	_, err := pool.Exec(t.Context(), `
+	reapertest.Exec(t, pool, `
 create table removed (key text, removed_by text, removed_at timestamptz);
 create function note() returns trigger language plpgsql as $$
 begin
@@ -180,7 +179,6 @@ begin
 end
 $$;
 create trigger note after delete on queue_config for each row execute function note()`)
-	require.NoError(t, err)
 
 	for range 2 { // the second time there is nothing to remove
 		require.NoError(t, gates.Table{}.Unset(t.Context(), pool, operator, enabled))

@@ -95,8 +95,7 @@ func TestTableWaitsForAChangeUnderWay(t *testing.T) {
 			pool := pgtest.New(t)
 			set(t, pool, open())
 			operator := reapertest.Begin(t, pool)
-			_, err := operator.Exec(t.Context(), replaceKey(test.change, test.key))
-			require.NoError(t, err)
+			reapertest.Exec(t, operator, replaceKey(test.change, test.key))
 
 			var values gates.Values
 			reading := startFunc(t, pool, func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -121,8 +120,7 @@ func TestTableLetsManyReadersIn(t *testing.T) {
 
 	for range 3 { // their transactions stay open together
 		tx := reapertest.Begin(t, pool)
-		_, err := tx.Exec(t.Context(), `set local lock_timeout = '5s'`)
-		require.NoError(t, err)
+		reapertest.Exec(t, tx, `set local lock_timeout = '5s'`)
 		values, err := gates.Table{}.Read(t.Context(), tx, gates.Keys())
 		require.NoError(t, err)
 		require.Equal(t, gates.Values(open()), values)

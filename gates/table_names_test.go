@@ -18,8 +18,7 @@ import (
 func TestTableFindsOddNames(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
-	_, err := pool.Exec(t.Context(), `create schema "Odd-Schema"; create schema "a.b"`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `create schema "Odd-Schema"; create schema "a.b"`)
 
 	pools := reapertest.InEveryMode(t, pool)
 
@@ -40,10 +39,8 @@ func TestTableFindsOddNames(t *testing.T) {
 			t.Parallel()
 			source := gates.Table{Name: test.name}
 			require.NoError(t, source.Validate())
-			_, err := pool.Exec(t.Context(), `create table `+test.name.Sanitize()+` (key text primary key, value text)`)
-			require.NoError(t, err)
-			_, err = pool.Exec(t.Context(), `insert into `+test.name.Sanitize()+` values ($1, $2)`, enabled, name)
-			require.NoError(t, err)
+			reapertest.Exec(t, pool, `create table `+test.name.Sanitize()+` (key text primary key, value text)`)
+			reapertest.Exec(t, pool, `insert into `+test.name.Sanitize()+` values ($1, $2)`, enabled, name)
 
 			for mode, pool := range pools {
 				got, err := read(t.Context(), pool, source)

@@ -17,8 +17,7 @@ import (
 func TestReadUnlockedTakesNoLock(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'true')`, gates.ReaperEnabled)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `insert into queue_config (key, value) values ($1, 'true')`, gates.ReaperEnabled)
 	tx := reapertest.Begin(t, pool)
 	reapertest.Exec(t, tx, `set transaction read only`)
 
@@ -26,8 +25,7 @@ func TestReadUnlockedTakesNoLock(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Equal(t, gates.Values{gates.ReaperEnabled: "true"}, values)
-	_, err = pool.Exec(t.Context(), `select from queue_config for update nowait`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `select from queue_config for update nowait`)
 }
 
 func ExampleTable() {
@@ -110,16 +108,13 @@ func TestTableReadsTheColumnValueOfAnyType(t *testing.T) {
 		"jsonb object":           {"jsonb", `'{"on": true}'`, gates.Values{enabled: `{"on": true}`}},
 		"json with spaces":       {"json", `' true '`, gates.Values{enabled: "true"}},
 	}
-	_, err := pool.Exec(t.Context(), `create domain onoff as text check (value in ('on', 'off'))`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `create domain onoff as text check (value in ('on', 'off'))`)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table := pgx.Identifier{name}
-			_, err := pool.Exec(t.Context(), `create table `+table.Sanitize()+` (key text primary key, value `+test.column+`)`)
-			require.NoError(t, err)
-			_, err = pool.Exec(t.Context(), `insert into `+table.Sanitize()+` values ($1, `+test.value+`)`, enabled)
-			require.NoError(t, err)
+			reapertest.Exec(t, pool, `create table `+table.Sanitize()+` (key text primary key, value `+test.column+`)`)
+			reapertest.Exec(t, pool, `insert into `+table.Sanitize()+` values ($1, `+test.value+`)`, enabled)
 
 			got, err := read(t.Context(), pool, gates.Table{Name: table})
 			require.NoError(t, err)
@@ -196,10 +191,8 @@ func TestTableRefusesAKeyWithTwoRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table := pgx.Identifier{name}
-			_, err := pool.Exec(t.Context(), `create table `+table.Sanitize()+` (key text, value text)`)
-			require.NoError(t, err)
-			_, err = pool.Exec(t.Context(), `insert into `+table.Sanitize()+` values `+replaceKey(test.rows, dryRun))
-			require.NoError(t, err)
+			reapertest.Exec(t, pool, `create table `+table.Sanitize()+` (key text, value text)`)
+			reapertest.Exec(t, pool, `insert into `+table.Sanitize()+` values `+replaceKey(test.rows, dryRun))
 
 			got, err := read(t.Context(), pool, gates.Table{Name: table})
 			var valueErr *gates.ValueError

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // An operator writes a gate as the database's own functions read it. Where the
@@ -44,7 +45,7 @@ type verdict struct {
 // judge asks the server what it takes each value for.
 func judge(t *testing.T, pool *pgxpool.Pool, values []string) []verdict {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `
+	reapertest.Exec(t, pool, `
 create function judge(value text) returns boolean language plpgsql as $$
 begin
   return $1::text::boolean;
@@ -53,7 +54,6 @@ exception
     return null;
 end
 $$`)
-	require.NoError(t, err)
 	rows, err := pool.Query(t.Context(), `select v.value, judge(v.value) from unnest($1::text[]) v(value)`, values)
 	require.NoError(t, err)
 	verdicts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[verdict])

@@ -17,7 +17,7 @@ import (
 func TestWindowsEndAsTheServerReadsThem(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
-	_, err := pool.Exec(t.Context(), `
+	reapertest.Exec(t, pool, `
 create function judge(value text) returns timestamptz language plpgsql as $$
 begin
   return value::timestamptz;
@@ -26,7 +26,6 @@ exception
     return null;
 end
 $$`)
-	require.NoError(t, err)
 	rows, err := pool.Query(t.Context(), `select v.value, judge(v.value) from unnest($1::text[]) v(value)`, endings())
 	require.NoError(t, err)
 	verdicts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
@@ -81,8 +80,7 @@ func TestWindowTakesWhatPostgreSQLPrints(t *testing.T) {
 	}
 	for _, zone := range zones {
 		tx := reapertest.Begin(t, pool)
-		_, err := tx.Exec(t.Context(), `select set_config('timezone', $1, true)`, zone)
-		require.NoError(t, err)
+		reapertest.Exec(t, tx, `select set_config('timezone', $1, true)`, zone)
 		rows, err := tx.Query(t.Context(), `select t, t::text, to_jsonb(t) #>> '{}' from unnest(array[
 			now(), 'infinity', '-infinity', '0002-03-04 05:06:07.8Z', '1901-02-03 04:05:06Z', '1935-06-07 08:09:10Z',
 			'2026-07-08 09:10:11.000001Z', '9999-12-30 01:02:03Z']::timestamptz[]) t`)

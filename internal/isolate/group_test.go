@@ -12,6 +12,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/internal/isolate"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 // What a transaction does after the groups may break a deferred constraint for a
@@ -23,9 +24,9 @@ func TestConstraintsAreDeferredAgain(t *testing.T) {
 
 	require.NoError(t, r.Write(t.Context(), upTo(3)))
 
-	r.execute(t, `insert into bad values (7)`)
-	r.execute(t, `insert into things values (7)`)
-	r.execute(t, `delete from bad`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (7)`)
+	reapertest.Exec(t, r.Tx, `insert into things values (7)`)
+	reapertest.Exec(t, r.Tx, `delete from bad`)
 	require.Equal(t, []int{0, 1, 2, 7}, r.stored(t))
 }
 
@@ -35,7 +36,7 @@ func TestConstraintsOfLaterWritesAreChecked(t *testing.T) {
 	t.Parallel()
 	r := open(t, atLast+`'23503')`)
 	r.Constraints, r.WritesLater = true, true
-	r.execute(t, `insert into bad values (5)`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (5)`)
 	r.Queue = func(_ *pgx.Batch, items []int) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := r.Tx.Exec(ctx, `insert into things select unnest($1::int[])`, items)
@@ -68,8 +69,8 @@ func TestTheBudgetOfTimeOuts(t *testing.T) {
 			t.Parallel()
 			r := open(t, judging+`'slow')`)
 			r.TimedOutBudget = test.budget
-			r.execute(t, `insert into bad values (3)`)
-			r.execute(t, `set local statement_timeout = '150ms'`)
+			reapertest.Exec(t, r.Tx, `insert into bad values (3)`)
+			reapertest.Exec(t, r.Tx, `set local statement_timeout = '150ms'`)
 
 			err := r.Write(t.Context(), upTo(6))
 
@@ -89,10 +90,10 @@ func TestTheBudgetOfTimeOuts(t *testing.T) {
 func TestAChangedItemIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := open(t, judging+`'23514')`)
-	r.execute(t, `insert into bad values (2), (4)`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (2), (4)`)
 	r.Again = func(n int, _ error) bool {
 		if n == 2 {
-			r.execute(t, `delete from bad where n = 2`)
+			reapertest.Exec(t, r.Tx, `delete from bad where n = 2`)
 		}
 		return true
 	}
@@ -109,7 +110,7 @@ func TestAChangedItemIsTriedAgain(t *testing.T) {
 func TestAnErrorThatEndsTheTransactionIsReturned(t *testing.T) {
 	t.Parallel()
 	r := open(t, judging+`'25006')`)
-	r.execute(t, `insert into bad values (2)`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (2)`)
 	r.Ends = func(err error) bool { return pgtx.Code(err) == pgtx.CodeReadOnly }
 
 	err := r.Write(t.Context(), upTo(6))
@@ -139,11 +140,10 @@ func TestARejectionThatNamesNoneOfTheItemsIsAnError(t *testing.T) {
 func TestOnlyTheFirstLockCostsTheWholeWait(t *testing.T) {
 	t.Parallel()
 	r := open(t, judging+`'23514')`, `create unique index on things (n)`)
-	other := begin(t, r.pool)
-	_, err := other.Exec(t.Context(), `insert into things values (2), (4), (5), (9)`)
-	require.NoError(t, err)
-	r.execute(t, `insert into bad values (1), (3), (6), (7)`)
-	r.execute(t, `set local lock_timeout = '200ms'`)
+	other := reapertest.Begin(t, r.pool)
+	reapertest.Exec(t, other, `insert into things values (2), (4), (5), (9)`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (1), (3), (6), (7)`)
+	reapertest.Exec(t, r.Tx, `set local lock_timeout = '200ms'`)
 	r.ShortLockTimeout = `set local lock_timeout = '7ms'`
 	r.ConcernsAll = func(error) bool { return false }
 
@@ -165,7 +165,7 @@ func TestOnlyTheFirstLockCostsTheWholeWait(t *testing.T) {
 func TestAStatementThatCannotBePreparedBlocks(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	r.execute(t, `insert into things values (-1)`)
+	reapertest.Exec(t, r.Tx, `insert into things values (-1)`)
 	r.Queue = func(batch *pgx.Batch, items []int) func(context.Context) error {
 		batch.Queue(`insert into missing select unnest($1::int[])`, items)
 		return func(context.Context) error { return nil }
