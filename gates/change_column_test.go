@@ -13,8 +13,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// Settings tables differ, and what is written must be what is read, also by
-// others who take a jsonb value for a boolean.
+// Settings tables differ. A written value must be read as the same value, also by others
+// who read a jsonb value as a boolean.
 func TestChangesWriteTheColumnValueOfItsType(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -76,7 +76,7 @@ func TestChangesWriteTheColumnValueOfItsType(t *testing.T) {
 	}
 }
 
-// A column that cannot hold the value is the table's fault, and told as that.
+// A value that the column's type rejects must be reported as such.
 func TestSetTellsOfAColumnThatDoesNotTakeTheValue(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -102,8 +102,8 @@ func TestSetTellsOfAColumnThatDoesNotTakeTheValue(t *testing.T) {
 	}
 }
 
-// Without a key two rows may contradict each other, and nothing is open then.
-// Whoever stops the reaper must not be kept from it by that.
+// Without a key two rows may contradict each other, and then no gate is open. An operator
+// must still be able to stop the reaper.
 func TestChangesDoNotNeedAUniqueKey(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// An operator opens a window from a laptop whose clock is wrong. It must last as
-// long as was said, on the machine that counts, and say who opened it.
+// An operator opens a window from a laptop whose clock is wrong. The window must last for
+// the given duration by the database's clock, and have the actor.
 func TestOpenWindowOpensForATimeByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 
@@ -63,8 +63,8 @@ func TestOpenWindowOpensForATimeByTheDatabasesClock(t *testing.T) {
 	}
 }
 
-// After the window all is as before it: an end that was left behind would stop
-// the next opening, on another day, by surprise.
+// If the end of a window stayed after CloseWindow, it would refuse applies after the next
+// opening.
 func TestCloseWindowClosesTheGateAndLeavesNoEnd(t *testing.T) {
 	t.Parallel()
 
@@ -98,8 +98,8 @@ func TestCloseWindowClosesTheGateAndLeavesNoEnd(t *testing.T) {
 	}
 }
 
-// A tool that stores a typo stores an outage: every apply fails until someone
-// looks. So nothing is stored that an apply would not take.
+// If a tool stored a typo, every apply would fail until somebody corrects it. So invalid
+// values are not stored.
 func TestSetTakesKnownKeysAndValidValuesAlone(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -133,7 +133,7 @@ func TestSetTakesKnownKeysAndValidValuesAlone(t *testing.T) {
 	require.Equal(t, before, rows(t, pool, "queue_config"))
 }
 
-// Nobody can ask a nameless operator what they meant.
+// Without an actor nobody knows who has changed a gate.
 func TestEveryChangeNeedsAnActor(t *testing.T) {
 	t.Parallel()
 	settings := gates.Table{}
@@ -147,8 +147,8 @@ func TestEveryChangeNeedsAnActor(t *testing.T) {
 	}
 }
 
-// A window of a year is a gate that was forgotten, and one of less than nothing a
-// sign that was mixed up.
+// A window of a year would be an open gate that is forgotten, and a negative duration is a
+// mistake.
 func TestOpenWindowBoundsItsDuration(t *testing.T) {
 	t.Parallel()
 
@@ -161,11 +161,11 @@ func TestOpenWindowBoundsItsDuration(t *testing.T) {
 	}
 	_, err := gates.Table{}.OpenWindow(t.Context(), nil, "", 0)
 	require.ErrorIs(t, err, gates.ErrActor)
-	require.ErrorIs(t, err, gates.ErrDuration, "all faults are told at once")
+	require.ErrorIs(t, err, gates.ErrDuration, "all faults are reported at once")
 }
 
-// A removed setting is its default again, and an audit trigger on the table can
-// tell who removed it.
+// A removed setting has its default again, and an audit trigger on the table must see who
+// removed it.
 func TestUnsetRemovesASettingAndSignsIt(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)

@@ -12,9 +12,9 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// Names come from configuration and end up in SQL. An odd one must find its
-// table, and none may become more than a name, also where pgx itself puts the
-// parameters into the text, as behind some connection poolers.
+// Names come from configuration and become SQL. An odd name must find its table and must
+// not become other SQL, also if pgx itself writes the parameters into the text, as behind
+// some connection poolers.
 func TestTableFindsOddNames(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -51,8 +51,8 @@ func TestTableFindsOddNames(t *testing.T) {
 	}
 }
 
-// A name that no table can have is cut short or misread by the server, and then
-// another table's rows decide. It is caught before the first statement.
+// The server truncates or misreads a name that no table can have, and would use the rows
+// of another table. Such a name is an error before the first statement.
 func TestTableRefusesImpossibleNames(t *testing.T) {
 	t.Parallel()
 

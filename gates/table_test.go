@@ -13,7 +13,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// Looking must not take the locks that only an apply should hold.
+// A read of the gates for display must not lock the rows, as only an apply should.
 func TestReadUnlockedTakesNoLock(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -35,8 +35,8 @@ func ExampleTable() {
 	// <nil>
 }
 
-// Administrators grant what the documentation names and no more. If that is not
-// enough, no apply ever runs; if less were, the fence would not be there.
+// Administrators grant only the documented privileges. If these are too few, no apply ever
+// runs. With fewer, there would be no fence.
 func TestTableNeedsSelectAndUpdateOfAnyOneColumn(t *testing.T) {
 	t.Parallel()
 
@@ -75,8 +75,8 @@ func TestTableNeedsSelectAndUpdateOfAnyOneColumn(t *testing.T) {
 	}
 }
 
-// Settings tables differ: one keeps text, one booleans, one jsonb. A value that
-// arrives with its quotes, or a NULL that arrives as a text, decides wrongly.
+// Settings tables differ: their values are text, booleans or jsonb. A value with quotes,
+// or NULL as a text, would be read wrongly.
 func TestTableReadsTheColumnValueOfAnyType(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -123,8 +123,7 @@ func TestTableReadsTheColumnValueOfAnyType(t *testing.T) {
 	}
 }
 
-// A table full of other people's settings is read, and locked, for the reaper's
-// keys alone.
+// In a table with other settings, only the reaper's keys are read and locked.
 func TestTableReadsOnlyTheKeysItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -145,8 +144,8 @@ func TestTableReadsOnlyTheKeysItIsAskedFor(t *testing.T) {
 	require.NoError(t, err, "what was not asked for is not locked")
 }
 
-// A reaper that is pointed at no table, or at something else, says so; it does
-// not take everything for unset and refuse politely for ever.
+// A reaper with a missing or a wrong table must return an error. It must not read
+// everything as unset and be refused for ever.
 func TestTableThatCannotBeReadIsTheServersError(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -173,8 +172,8 @@ func TestTableThatCannotBeReadIsTheServersError(t *testing.T) {
 	}
 }
 
-// Without a primary key two rows can contradict each other. Which of them the
-// operator meant, nobody knows, so neither may open a gate.
+// Without a primary key two rows can contradict each other. Nobody knows which is meant,
+// so neither may open a gate.
 func TestTableRefusesAKeyWithTwoRows(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)

@@ -11,9 +11,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// An operator sees a window through SQL, where PostgreSQL reads its end. If the
-// library took the same text for another time, they would wait for different
-// moments.
+// An operator reads a window with SQL, and PostgreSQL parses its end. The library must
+// parse the same text as the same time.
 func TestWindowsEndAsTheServerReadsThem(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -48,7 +47,7 @@ $$`)
 	require.Greater(t, len(verdicts)-taken, 1500, "and others not")
 }
 
-// endings composes ends of windows of parts that are good, bad and odd.
+// endings composes ends of windows from valid, invalid and odd parts.
 func endings() []string {
 	dates := []string{"2026-01-02", "2024-02-29", "2026-02-29", "0001-01-01", "0000-12-31", "9999-12-31", "10000-01-01", "2026-1-2", "2026-00-10"}
 	separators := []string{" ", "T", "t", "  ", ""}
@@ -70,8 +69,8 @@ func endings() []string {
 	return all
 }
 
-// Whatever zone the operator's session is in, what PostgreSQL prints there is a
-// window's end.
+// In any time zone of the operator's session, a timestamptz that PostgreSQL prints is a
+// valid end of a window.
 func TestWindowTakesWhatPostgreSQLPrints(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
