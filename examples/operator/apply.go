@@ -82,7 +82,7 @@ func (a *applying) reviewed(ctx context.Context, r *reaper.Reaper, plan *reaper.
 			return a.report(&reaper.ApplyResult{Refused: true, Reason: reason}, err)
 		}
 		printPlan(a.errs, plan)
-		if err := a.confirm(ctx, "Settle "+these(len(plan.Jobs))+"?"); err != nil {
+		if err := a.confirm(ctx, "Reap "+these(len(plan.Jobs))+"?"); err != nil {
 			return err
 		}
 	}

@@ -16,9 +16,9 @@ func (t *tool) drainCommand() *cobra.Command {
 	var batch int
 	cmd := &cobra.Command{
 		Use:   "drain",
-		Short: "Settle the whole backlog, batch by batch",
+		Short: "Reset or move all jobs with stale leases, batch by batch",
 		Long: `Reap all stale leases, oldest first, each batch in a transaction of its own.
-Ctrl-C, or a gate that closes, ends it after the batches that are done.`,
+Ctrl-C or a closed gate ends it. The finished batches stay committed.`,
 		Args: cobra.NoArgs,
 		RunE: t.changes(func(ctx context.Context, _ []string) error { return t.drain(ctx, batch) }),
 	}

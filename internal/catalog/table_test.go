@@ -22,7 +22,8 @@ func read(t *testing.T, pool *pgxpool.Pool, sql string) *catalog.Table {
 	return table
 }
 
-// What is wrong here is wrong in a report: a column that is said to take what it does not.
+// An error here is an error in a report: a type that a column does not accept would count
+// as valid.
 func TestReadColumns(t *testing.T) {
 	t.Parallel()
 
@@ -78,7 +79,7 @@ func TestReadColumns(t *testing.T) {
 	}
 }
 
-// A column that was dropped is still in the catalogs, under a name of the server's.
+// A dropped column is still in the catalogs, with a name that the server has given it.
 func TestReadLeavesOutDroppedColumns(t *testing.T) {
 	t.Parallel()
 
@@ -89,8 +90,8 @@ func TestReadLeavesOutDroppedColumns(t *testing.T) {
 	require.Nil(t, table.Column("a"))
 }
 
-// A table of this name in a schema that is not on the search path is not the one that a
-// statement finds.
+// A statement does not find a table in a schema that is not on the search path. Read must
+// not find it either.
 func TestReadFindsTheTableThatAStatementFinds(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -125,8 +126,8 @@ func TestReadFindsTheTableThatAStatementFinds(t *testing.T) {
 	}
 }
 
-// Two jobs of one id are settled as one. An index that does not hold for all rows, or
-// takes more than the partition's columns, allows that.
+// Two jobs with the same id are reset or moved as one. An index that does not hold for all
+// rows, or has more than the partition's columns, allows such jobs.
 func TestHasKey(t *testing.T) {
 	t.Parallel()
 
@@ -156,7 +157,8 @@ func TestHasKey(t *testing.T) {
 	}
 }
 
-// The fix of a key is run as it is: a constraint's index cannot be dropped by itself.
+// The fix for a key is run unchanged. The index of a constraint cannot be dropped by
+// itself.
 func TestReadKeys(t *testing.T) {
 	t.Parallel()
 
@@ -168,8 +170,8 @@ func TestReadKeys(t *testing.T) {
 	}, table.Keys)
 }
 
-// A CHECK is evaluated over its columns, a domain's over one called value. One that
-// PostgreSQL does not enforce rejects nothing.
+// A CHECK uses its columns, and a domain's CHECK uses one called value. A constraint that
+// is not enforced rejects nothing.
 func TestReadChecks(t *testing.T) {
 	t.Parallel()
 
@@ -183,8 +185,8 @@ func TestReadChecks(t *testing.T) {
 	}, table.Checks)
 }
 
-// The claim's index is told by its columns, in their order, and its predicate, on each
-// partition.
+// The claim's index is identified by its columns, in their order, and its predicate, on
+// each partition.
 func TestReadIndexes(t *testing.T) {
 	t.Parallel()
 
@@ -197,7 +199,7 @@ func TestReadIndexes(t *testing.T) {
 	require.Equal(t, []string{"a"}, table.Partition)
 }
 
-// PostgreSQL rejects each update of a published table that has no way to name a row.
+// PostgreSQL rejects each update of a published table without a replica identity.
 func TestReadUnidentified(t *testing.T) {
 	t.Parallel()
 
@@ -227,8 +229,8 @@ func TestReadUnidentified(t *testing.T) {
 	}
 }
 
-// The report's grants are run as they are. One that names a privilege that the role has
-// already hides the one that it lacks.
+// The report's grants are run unchanged. If they included a privilege that the role has,
+// the missing one would be hard to see.
 func TestReadPrivilegesOfTheRole(t *testing.T) {
 	t.Parallel()
 	pool, asRole, name := reapertest.LeastPrivileged(t)

@@ -15,8 +15,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// What a transaction does after the groups may break a deferred constraint for a
-// moment, as it could before.
+// Later statements of the transaction may violate a deferred constraint temporarily.
 func TestConstraintsAreDeferredAgain(t *testing.T) {
 	t.Parallel()
 	r := open(t, atLast+`'23503')`)
@@ -30,8 +29,8 @@ func TestConstraintsAreDeferredAgain(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2, 7}, r.stored(t))
 }
 
-// What a mover writes after the exchange may break a deferred constraint too, and
-// the commit would fail for all.
+// The writes of a mover may violate a deferred constraint too. Then the commit would fail
+// for all jobs.
 func TestConstraintsOfLaterWritesAreChecked(t *testing.T) {
 	t.Parallel()
 	r := open(t, atLast+`'23503')`)
@@ -51,8 +50,8 @@ func TestConstraintsOfLaterWritesAreChecked(t *testing.T) {
 	require.Equal(t, upTo(8, 5), r.stored(t))
 }
 
-// The server's statement_timeout ends a group that is too large as it ends one with
-// a slow row. Without a bound a huge batch would be halved for minutes.
+// The server's statement_timeout ends a group that is too large, like one with a slow row.
+// Without a bound a huge batch would be halved for minutes.
 func TestTheBudgetOfTimeOuts(t *testing.T) {
 	t.Parallel()
 
@@ -86,7 +85,7 @@ func TestTheBudgetOfTimeOuts(t *testing.T) {
 	}
 }
 
-// A job that a CHECK rejects with one attempt more is moved with those that it has.
+// If a CHECK rejects the new attempts of a job, the job is moved with its old attempts.
 func TestAChangedItemIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := open(t, judging+`'23514')`)
@@ -105,8 +104,8 @@ func TestAChangedItemIsTriedAgain(t *testing.T) {
 	require.Equal(t, upTo(6, 4), r.stored(t))
 }
 
-// An error that concerns no item, as of a read-only database, must not be looked
-// for in the items.
+// After an error that concerns no item, such as that of a read-only database, the batch
+// must not be bisected.
 func TestAnErrorThatEndsTheTransactionIsReturned(t *testing.T) {
 	t.Parallel()
 	r := open(t, judging+`'25006')`)
@@ -120,7 +119,7 @@ func TestAnErrorThatEndsTheTransactionIsReturned(t *testing.T) {
 	require.Empty(t, r.rejected)
 }
 
-// Names of items that are not in the group would be waited for without end.
+// If a RejectedError has only items that are not in the group, a retry would not end.
 func TestARejectionThatNamesNoneOfTheItemsIsAnError(t *testing.T) {
 	t.Parallel()
 	r := open(t)
@@ -135,8 +134,8 @@ func TestARejectionThatNamesNoneOfTheItemsIsAnError(t *testing.T) {
 	require.Empty(t, r.rejected)
 }
 
-// Each locked row would cost the whole wait. An error of another kind in between
-// must not bring the long wait back: the undo takes back settings too.
+// Each locked row would cost the whole wait. After an error of another kind the short wait
+// must still be set, although the rollback has undone the setting.
 func TestOnlyTheFirstLockCostsTheWholeWait(t *testing.T) {
 	t.Parallel()
 	r := open(t, judging+`'23514')`, `create unique index on things (n)`)
@@ -160,8 +159,8 @@ func TestOnlyTheFirstLockCostsTheWholeWait(t *testing.T) {
 	require.Equal(t, []int{0, 8, 10, 11}, r.stored(t))
 }
 
-// A statement that cannot even be prepared aborts the transaction, and with it
-// what was written before, unless there is a savepoint already.
+// A statement that cannot be prepared aborts the transaction. Without an earlier savepoint
+// the previous writes would be lost.
 func TestAStatementThatCannotBePreparedBlocks(t *testing.T) {
 	t.Parallel()
 	r := open(t)

@@ -125,8 +125,8 @@ func upTo(n int, without ...int) []int {
 	return list
 }
 
-// A row that a trigger or a constraint rejects would keep all others of the batch
-// from being written.
+// Without isolation one row that a trigger or a constraint rejects would stop the whole
+// batch.
 func TestBadItemsStandAlone(t *testing.T) {
 	t.Parallel()
 	const n = 40
@@ -184,8 +184,8 @@ func TestABadItemCostsFewExchanges(t *testing.T) {
 	}
 }
 
-// When the table is missing, no item is to blame, and trying all of them would
-// take long. What the transaction did before must stay.
+// If the table is missing, the error concerns no item, and to try all of them would take
+// long. Earlier writes of the transaction must be kept.
 func TestWhatConcernsAllIsFoundSoon(t *testing.T) {
 	t.Parallel()
 	always, never := func(error) bool { return true }, func(error) bool { return false }

@@ -35,8 +35,8 @@ func TestALoopHalvesABatchThatTookTooLong(t *testing.T) {
 	}
 }
 
-// While halving makes progress the backlog must not wait for the longer each time;
-// when it makes none, the database must not be kept busy.
+// While smaller batches succeed, the waits must not get longer. When they do not, the loop
+// must not keep the database busy.
 func TestALoopTriesASmallerBatchSoon(t *testing.T) {
 	t.Parallel()
 

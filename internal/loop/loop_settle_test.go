@@ -9,11 +9,11 @@ import (
 	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
-// standby is another server than boot, which takes no writes.
+// standby is a standby, not the server boot.
 var standby = loop.Server{Started: boot.Started.Add(time.Minute), Standby: true}
 
-// No worker could renew while the database was away; reaping at its return
-// would give every running job to a second worker.
+// No worker could renew while the database was down. If jobs were reaped as soon as it is
+// back, every running job would run twice.
 func TestALoopSettlesAfterAnOutage(t *testing.T) {
 	t.Parallel()
 
@@ -74,8 +74,8 @@ func TestALoopSettlesAfterAnOutage(t *testing.T) {
 	}
 }
 
-// A clock that was set back makes a server start in the future; nobody waits for
-// that.
+// After a clock was set back, a server's start is in the future. The loop must not wait
+// for that time.
 func TestALoopSettlesNoLongerThanItIsTold(t *testing.T) {
 	t.Parallel()
 
@@ -87,8 +87,8 @@ func TestALoopSettlesNoLongerThanItIsTold(t *testing.T) {
 	require.Equal(t, config.Settle, log[2].at)
 }
 
-// A reaper that starts together with the database has not seen the outage, and
-// must give the workers their time all the same: what is left of it.
+// A reaper that starts with the database has not seen the outage. It must still wait for
+// the workers, for the rest of Settle.
 func TestALoopSettlesWithAYoungServer(t *testing.T) {
 	t.Parallel()
 

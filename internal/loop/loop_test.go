@@ -20,7 +20,7 @@ func TestAnIdleLoopPollsOncePerInterval(t *testing.T) {
 	}
 }
 
-// A lease whose end is known must be met when it ends, not at the next interval.
+// A lease whose end is known must be reaped when it expires, not at the next interval.
 func TestALoopWakesWhenTheNextLeaseExpires(t *testing.T) {
 	t.Parallel()
 
@@ -31,7 +31,7 @@ func TestALoopWakesWhenTheNextLeaseExpires(t *testing.T) {
 	within(t, log[2], "reap", log[1].at, log[1].at)
 }
 
-// The time that the poll itself took has passed already.
+// The duration of the poll must be subtracted from the wait.
 func TestALoopCountsTheTimeOfThePoll(t *testing.T) {
 	t.Parallel()
 
@@ -40,7 +40,7 @@ func TestALoopCountsTheTimeOfThePoll(t *testing.T) {
 	within(t, log[1], "poll", 7*time.Second, 7100*time.Millisecond)
 }
 
-// Leases that end every few milliseconds must not make a query each.
+// If leases expire every few milliseconds, there must not be a query for each.
 func TestALoopKeepsItsMinimum(t *testing.T) {
 	t.Parallel()
 
@@ -53,8 +53,7 @@ func TestALoopKeepsItsMinimum(t *testing.T) {
 	require.GreaterOrEqual(t, len(log), 2*26)
 }
 
-// A database that is down must not be hammered by every reaper of the fleet, and
-// must be noticed when it is back.
+// Reapers must not overload a database that is down, and must notice when it is back.
 func TestALoopWaitsLongerAfterEachError(t *testing.T) {
 	t.Parallel()
 
@@ -67,8 +66,8 @@ func TestALoopWaitsLongerAfterEachError(t *testing.T) {
 	}
 }
 
-// An error of the server's, a missing right say, is tried again as slowly, also
-// when the poll before it went well.
+// An error of the server, such as a missing privilege, is retried as slowly, also if the
+// poll before it succeeded.
 func TestALoopWaitsLongerAfterEachFailedReap(t *testing.T) {
 	t.Parallel()
 
@@ -78,7 +77,7 @@ func TestALoopWaitsLongerAfterEachFailedReap(t *testing.T) {
 	require.NotContains(t, whats(log), "settle")
 }
 
-// A closed gate is asked once per interval, no matter what is due.
+// While a gate is closed, there is one apply in each interval, whatever leases expire.
 func TestALoopRestsWhenRefused(t *testing.T) {
 	t.Parallel()
 
@@ -90,7 +89,7 @@ func TestALoopRestsWhenRefused(t *testing.T) {
 	require.LessOrEqual(t, len(log), 2*12)
 }
 
-// Replicas that were started together must not stay in step.
+// Replicas that were started together must not keep polling at the same time.
 func TestLoopsDriftApart(t *testing.T) {
 	t.Parallel()
 

@@ -9,7 +9,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
-// A full poll walks the entries of all jobs that were reaped since the last vacuum.
+// A full poll reads the index entries of all jobs that were reaped since the last vacuum.
 // With a short interval it would keep a processor busy.
 func TestAFullPollCostsATenthOfTheTimeAtMost(t *testing.T) {
 	t.Parallel()
@@ -45,8 +45,8 @@ func TestAFullPollCostsATenthOfTheTimeAtMost(t *testing.T) {
 	}
 }
 
-// A database that answers nothing costs a poll its whole limit. It must be noticed
-// when it is back all the same.
+// While a database does not answer, each poll takes its whole time limit. The loop must
+// still notice soon that it is back.
 func TestAPollThatFailedIsMadeAgainWithinHalfAMinute(t *testing.T) {
 	t.Parallel()
 
@@ -57,7 +57,7 @@ func TestAPollThatFailedIsMadeAgainWithinHalfAMinute(t *testing.T) {
 	}
 }
 
-// What a poll passed by, a locked row say, must not be missed for longer than a
+// A stale job before the cursor, such as one that was locked, must be found within a
 // minute.
 func TestALoopPollsAllOnceAMinute(t *testing.T) {
 	t.Parallel()
@@ -76,8 +76,8 @@ func TestALoopPollsAllOnceAMinute(t *testing.T) {
 	require.Greater(t, last, 8*time.Minute)
 }
 
-// Nor for longer than two intervals when these are short, nor, in a busy queue,
-// for much longer than half a minute when they are long.
+// With short intervals it must be found within two of them. With long ones, in a busy
+// queue, it must be found in little more than half a minute.
 func TestABusyLoopPollsAllNowAndThen(t *testing.T) {
 	t.Parallel()
 

@@ -19,14 +19,14 @@ var (
 	errSlow   = errors.New("it took too long")
 )
 
-// boot is a server that takes writes.
+// boot is a primary.
 var boot = loop.Server{Started: time.Unix(0, 0)}
 
-// config is that of a loop with its defaults.
+// config is the configuration of a loop with its defaults.
 var config = loop.Config{Batch: 1000, Interval: 30 * time.Second, MinInterval: time.Second, Settle: 30 * time.Second}
 
-// script is work whose polls, reaps and writes are laid down beforehand. The last
-// of each is repeated; without any, a reap and a write go well.
+// script is a Work with given results of polls, reaps and writes. The last of each is
+// repeated. Without any, a reap and a write succeed.
 type script struct {
 	polls  []poll
 	reaps  []reap
@@ -48,7 +48,7 @@ type reap struct {
 	err     error
 }
 
-// entry is one thing that the loop did, and when, since it began.
+// entry is one action of the loop, with its time since the beginning.
 type entry struct {
 	at   time.Duration
 	what string
@@ -56,10 +56,10 @@ type entry struct {
 
 func (s *script) note(what string) { s.log = append(s.log, entry{time.Since(start()), what}) }
 
-// start is when the clock of a test's bubble begins.
+// start is the time at which the clock of a synctest bubble begins.
 func start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// next takes the next of a list, whose last is repeated.
+// next removes and returns the first of a list. It keeps the last.
 func next[T any](list *[]T) (value T) {
 	if len(*list) > 0 {
 		value = (*list)[0]
@@ -100,7 +100,7 @@ func (*script) Fault(err error) loop.Fault {
 	return map[error]loop.Fault{errDown: loop.Outage, errSlow: loop.TimedOut}[err]
 }
 
-// play runs a script for a while and returns what was done.
+// play runs a script for a duration and returns the actions.
 func play(t *testing.T, s *script, cfg loop.Config, lasting time.Duration) []entry {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func stale() loop.PollResult {
 	return result
 }
 
-// answer is the result of a poll of another server, on which something is stale.
+// answer is the result of a poll on a server, with a stale lease.
 func answer(server loop.Server) loop.PollResult {
 	result := stale()
 	result.Server = server
@@ -132,7 +132,7 @@ func due(in time.Duration) loop.PollResult {
 	return result
 }
 
-// within requires that something was done between two times.
+// within requires an action between two times.
 func within(t *testing.T, e entry, what string, from, to time.Duration) {
 	t.Helper()
 	require.Equal(t, what, e.what)
@@ -140,7 +140,7 @@ func within(t *testing.T, e entry, what string, from, to time.Duration) {
 	require.LessOrEqual(t, e.at, to, what)
 }
 
-// whats is what was done, one kind of poll like the other.
+// whats returns the actions, with full polls as polls.
 func whats(log []entry) []string {
 	list := make([]string, len(log))
 	for i, e := range log {
@@ -149,7 +149,7 @@ func whats(log []entry) []string {
 	return list
 }
 
-// count is how often something was done.
+// count returns how often an action was done.
 func count(log []string, what string) (n int) {
 	for _, did := range log {
 		if did == what {

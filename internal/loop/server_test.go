@@ -9,8 +9,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
-// Behind a proxy that sends reads to two servers in turn a loop that remembers one
-// of them believes in a restart at each poll, and never reaps.
+// Behind a proxy that sends reads to two servers in turn, a loop that remembers only one
+// of them would see a restart at each poll and never reap.
 func TestServersThatAnswerInTurnAreNoRestart(t *testing.T) {
 	t.Parallel()
 
