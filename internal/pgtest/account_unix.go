@@ -28,7 +28,7 @@ func unprivileged() (account, error) {
 		found, err = user.Lookup("nobody")
 	}
 	if err != nil {
-		return account{}, fmt.Errorf("PostgreSQL refuses to run as root, and neither user postgres nor nobody exists: %w", err)
+		return account{}, fmt.Errorf("PostgreSQL refuses to run as root, and user nobody does not exist: %w", err)
 	}
 	return accountOf(found)
 }

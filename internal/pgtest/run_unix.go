@@ -63,7 +63,7 @@ func (r *run) wait() error {
 	case <-r.ended:
 		return nil
 	case <-time.After(startTimeout):
-		return fmt.Errorf("server with pid %d still has processes after %s: %w", r.pid, startTimeout, os.ErrDeadlineExceeded)
+		return fmt.Errorf("server %d still has processes after %s: %w", r.pid, startTimeout, os.ErrDeadlineExceeded)
 	}
 }
 
