@@ -104,7 +104,7 @@ func newRunner(r *Reaper, actor string, cfg RunConfig) *runner {
 
 // Poll asks the database what there is to do. The first time there is always an apply
 // to make, which finds out about a closed gate.
-func (r *runner) Poll(ctx context.Context, all bool) (loop.Sight, error) {
+func (r *runner) Poll(ctx context.Context, all bool) (loop.PollResult, error) {
 	began, from := time.Now(), r.cursor
 	if all {
 		from = time.Time{}
@@ -114,19 +114,19 @@ func (r *runner) Poll(ctx context.Context, all bool) (loop.Sight, error) {
 	if err != nil {
 		err = fmt.Errorf("reaper: poll for stale leases: %w", err)
 		r.report(ctx, Pass{Err: err, Took: elapsed}, true)
-		return loop.Sight{Elapsed: elapsed}, err
+		return loop.PollResult{Elapsed: elapsed}, err
 	}
 	r.cursor, r.polledAt, r.polled = from, began, row
 	if !row.stale && from.IsZero() {
 		r.rejected.Clear()
 	}
-	sight := row.sight(elapsed)
-	sight.Stale = sight.Stale || !r.applied
-	if !sight.Stale {
+	result := row.result(elapsed)
+	result.Stale = result.Stale || !r.applied
+	if !result.Stale {
 		r.cursor = row.staleBefore
 		r.report(ctx, Pass{Result: &ApplyResult{Actor: r.actor, Actions: []Action{}}, Took: elapsed}, true)
 	}
-	return sight, nil
+	return result, nil
 }
 
 // Reap drains what is stale, from the cursor on.
@@ -181,7 +181,7 @@ func (r *runner) drain(ctx context.Context, req request) (*ApplyResult, error) {
 // keepFailures remembers what an apply rejected.
 func (r *runner) keepFailures(result *ApplyResult, fresh *loop.Rejections, all *loop.AllRejected) {
 	if len(result.Actions) > 0 {
-		all.Settled()
+		all.Succeeded()
 	}
 	for _, failure := range result.Failures {
 		rejection := loop.Rejection(failure)

@@ -51,7 +51,7 @@ func (h *history) add(seen *sight) {
 	h.addLast(seen.Last)
 }
 
-// addLast keeps the newest. A job that was settled again has other attempts.
+// addLast keeps the newest. A job that was reaped again has other attempts.
 func (h *history) addLast(last []settlement) {
 	for _, s := range last {
 		known := func(old settlement) bool {

@@ -77,12 +77,12 @@ func (p *progress) show(now time.Time) {
 	fmt.Fprintln(p.out, p.line(now))
 }
 
-// line says how many are settled, how fast, and how many are left of those that
+// line says how many are reaped, how fast, and how many are left of those that
 // were there at the start.
 func (p *progress) line(now time.Time) string {
 	rate := float64(p.settled) / max(now.Sub(p.began).Seconds(), time.Millisecond.Seconds())
 	left := max(0, p.total-p.settled-p.failed)
-	line := fmt.Sprintf("%d settled, %.0f a second, about %d left", p.settled, rate, left)
+	line := fmt.Sprintf("%d reaped, %.0f a second, about %d left", p.settled, rate, left)
 	if left > 0 && rate >= 1 {
 		line += ", " + span(int64(float64(left)/rate)+1)
 	}

@@ -23,7 +23,7 @@ type watcher struct {
 type sight struct {
 	Gates       *gateState    `json:"gates"`
 	Backlog     []kindBacklog `json:"backlog"` // most stale leases first
-	Settled     []slice       `json:"settled"` // of what the tables still tell, oldest first
+	Settled     []slice       `json:"settled"` // reaped jobs that the tables still have, oldest first
 	Last        []settlement  `json:"last"`    // newest first
 	DeadLetters letterCount   `json:"dead_letters"`
 
@@ -46,7 +46,7 @@ type slice struct {
 	Moves  int       `json:"moves"`
 }
 
-// settlement is a job that a reaper has settled.
+// settlement is a job that was reset or moved.
 type settlement struct {
 	At          time.Time `json:"at"` // of a reset: about, by the backoff of the settings
 	What        string    `json:"what"`

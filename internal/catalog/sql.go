@@ -24,8 +24,8 @@ where c.relname = $2::text
 //
 //	$1 table  oid
 
-// types are the columns of a table and, for those of a domain, the type below it
-// with its modifier, and so on down to a type that is no domain.
+// types has the type of each column with its modifier. For a domain it has also the type
+// below it, down to a type that is not a domain.
 const types = `recursive types as (
   select a.attnum, a.atttypid as type, a.atttypmod as modifier, false as not_null, false as filled
   from pg_attribute a
@@ -37,7 +37,7 @@ const types = `recursive types as (
   where t.typtype = 'd'
 )`
 
-// parts are the types of the columns, and those of their elements and fields, at any depth.
+// parts has the types of the columns and of their elements and fields, at any depth.
 const parts = `parts as (
   select a.attnum, a.atttypid as type
   from pg_attribute a
@@ -109,8 +109,8 @@ where p.polrelid = $1::oid
 order by p.polname`
 
 // sqlChecks reads the CHECK constraints of a table and those of its columns'
-// domains. A domain's expression calls the column "value". From PostgreSQL 18 on
-// a constraint may be one that is not enforced.
+// domains. A domain's expression calls the column "value". Since PostgreSQL 18 a
+// constraint may be not enforced.
 const sqlChecks = `-- catalog.checks
 with ` + types + `
 select quote_ident(c.conname) as name,
@@ -137,8 +137,8 @@ const tree = `recursive tree as (
   join pg_inherits i on i.inhparent = t.oid
 )`
 
-// sqlKeys reads each unique index that holds for all rows, and, without a name, those that
-// each partition has.
+// sqlKeys reads each unique index that holds for all rows. Without a name, it reads also
+// keys for which every partition has its own index.
 const sqlKeys = `-- catalog.keys
 with ` + tree + `,
 keys as (
@@ -174,9 +174,8 @@ group by k.columns
 having count(distinct l.oid) = (select count(*) from leaves)
 order by index`
 
-// sqlUnidentified reads which tables of a tree are published for updates or
-// deletes, and have no replica identity that names the changed row. A partition is
-// published also when one of its parents is.
+// sqlUnidentified reads the tables of a tree that are published for updates or deletes
+// without a replica identity. A partition is published also when one of its parents is.
 const sqlUnidentified = `-- catalog.unidentified
 with ` + tree + `,
 lacking as (

@@ -12,8 +12,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// Answers that travel in one batch must not get mixed up, and a setting that only its
-// meaning decides must not pass for a clear one.
+// Answers in one batch must not get mixed up, and a setting with two values must not count
+// as clear.
 func TestSourcesAnswerInOneBatch(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -48,7 +48,7 @@ func TestSourcesAnswerInOneBatch(t *testing.T) {
 	require.Equal(t, unlocked.Values["a.d"], locked.Values["a.d"])
 }
 
-// A name that is quoted wrongly is another table's, or a piece of SQL.
+// A name that is quoted wrongly is the name of another table, or becomes SQL.
 func TestNewTableQuotesTheName(t *testing.T) {
 	t.Parallel()
 	for name, id := range map[string]pgx.Identifier{

@@ -13,6 +13,9 @@ func (q Queue) MarksMoved() bool {
 
 // Unmarks reports whether a redrive leaves a row that is not a dead job's any more.
 func (q Queue) Unmarks() bool {
+	if q.marks(q.ScheduledAt) { // a redrive writes it
+		return true
+	}
 	for column, moved := range q.OnMove {
 		requeued, written := q.OnReset[column]
 		if moved != Keep && written && !isMet(moved, requeued) {
