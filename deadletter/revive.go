@@ -16,12 +16,12 @@ import (
 func (r *redrive) lockAndCount(ctx context.Context) error {
 	keys := keysOf(r.jobs)
 	var n, count int
-	var letter string
+	var letterID string
 	b := &pgx.Batch{}
 	queueEach(b, func() {
 		job := r.jobs[n-1]
-		job.letters = append(job.letters, letter)
-	}, []any{&n, &letter}, r.in(sqlUnredriven), keys)
+		job.letters = append(job.letters, letterID)
+	}, []any{&n, &letterID}, r.in(sqlUnredriven), keys)
 	queueEach(b, func() { r.jobs[n-1].count = count }, []any{&n, &count}, r.in(sqlCount), keys)
 	r.queueLockRows(b, r.jobs, "{dead_state}, {retry_waiting}")
 	return r.tx.SendBatch(ctx, b).Close()

@@ -52,7 +52,7 @@ type Store struct {
 	// for a lock that someone else holds: the row that a foreign key refers to, a
 	// unique key of an open transaction, a table under DDL. It is the server's
 	// lock_timeout, in whole milliseconds, rounded up. A letter whose job waits
-	// longer is a [Failure] with the SQLSTATE 55P03, and the others are settled. A
+	// longer is a [Failure] with the SQLSTATE 55P03, and the others are reaped. A
 	// table that is locked for longer, or a partition that the call may write to, is
 	// the call's error, with the same SQLSTATE. Once a statement has waited for so
 	// long, each further one of the transaction waits for a hundredth of it, so that

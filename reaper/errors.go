@@ -182,36 +182,42 @@ func (e *sourceError) Unwrap() error { return e.err }
 // errTooLong is wrapped by the error of a loop's apply that reached applyTimeout.
 var errTooLong = errors.New("reaper: the apply took longer than 5 minutes")
 
-// faultOf says what an error means for the database. A source and a mover may use
-// another one, and so may the dead letters' table.
+// faultOf says what an error means for the database. A source may use another one.
 func faultOf(err error) loop.Fault {
+	var source *sourceError
 	switch {
 	case errors.Is(err, errTooLong):
 		return loop.TimedOut
 	case isUnreachable(err):
 		return loop.Outage
-	case isOfAnother(err), pgtx.Code(err) == pgtx.CodeLockNotAvailable && isOfAnotherTable(err):
+	case errors.As(err, &source):
 		return loop.Other
 	}
-	return loop.FaultOf(err)
+	fault := loop.FaultOf(err)
+	if fault == loop.Outage && noWorkerMeets(err) {
+		return loop.Other
+	}
+	return fault
 }
 
-// isOfAnother reports whether an error may be one of another database.
-func isOfAnother(err error) bool {
-	var source *sourceError
+// noWorkerMeets reports whether an error came from what workers have nothing to do with:
+// another database, or a lock on the settings, the dead letters or a table of a hook. A
+// transaction that could claim is not read-only itself.
+func noWorkerMeets(err error) bool {
 	var mover *moverError
-	var writing, blocked = &writeError{}, &blockedError{}
-	isWritten := errors.As(err, &writing) || errors.As(err, &blocked)
-	return errors.As(err, &source) || errors.As(err, &mover) || isWritten && pgtx.Code(err) == pgtx.CodeReadOnly
-}
-
-// isOfAnotherTable reports whether an error came from the settings, the dead letters or
-// a hook, and not from the queue.
-func isOfAnotherTable(err error) bool {
 	var claiming *claimError
 	var blocked *blockedError
+	var writing *writeError
 	var hook *hookError
-	return errors.As(err, &claiming) && claiming.atGates || errors.As(err, &blocked) || errors.As(err, &hook)
+	switch {
+	case errors.As(err, &mover):
+		return true
+	case pgtx.Code(err) == pgtx.CodeLockNotAvailable:
+		return errors.As(err, &claiming) && claiming.atGates || errors.As(err, &blocked) || errors.As(err, &hook)
+	case pgtx.Code(err) == pgtx.CodeReadOnly:
+		return errors.As(err, &writing) || errors.As(err, &blocked)
+	}
+	return false
 }
 
 // isUnreachable tells an error of the connection from one of the caller's code or the

@@ -24,7 +24,7 @@ func (l library) bury(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	l.fill(t, pool)
 	require.Equal(t, 2, reapertest.Apply(t, reapertest.New(t, pool, l.config()), 100).DeadLetterCount)
-	l.requireSettled(t, pool, 0)
+	l.requireReaped(t, pool, 0)
 }
 
 // Of a queue that keeps its dead jobs, a purge removes those, and not one live job.
@@ -45,7 +45,7 @@ func TestLibrariesArePurgedOfDeadJobsAlone(t *testing.T) {
 				require.NoError(t, err)
 				require.Zero(t, *young)
 			}
-			library.requireSettled(t, pool, 0)
+			library.requireReaped(t, pool, 0)
 			purged, err := deadletter.Purge(t.Context(), pool, library.store(), 0, all)
 
 			require.NoError(t, err)

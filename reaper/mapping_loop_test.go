@@ -13,7 +13,7 @@ import (
 )
 
 // Jobs that one worker claimed together have one start. None of them may be passed by at
-// the edge of a batch, or settled twice.
+// the edge of a batch, or reaped twice.
 func TestLibrariesAreDrainedThroughTies(t *testing.T) {
 	t.Parallel()
 	for name, library := range libraries {
@@ -109,7 +109,7 @@ func TestALoopLeavesRejectedJobsOfLibrariesUntilTheirNextLease(t *testing.T) {
 			})
 
 			failed := 0
-			for settled := 0; settled < jobs || failed < 2; {
+			for reaped := 0; reaped < jobs || failed < 2; {
 				pass := <-passes
 				require.NoError(t, pass.Err)
 				if failed == 0 && pass.Result.FailedCount == 1 {
@@ -117,7 +117,7 @@ func TestALoopLeavesRejectedJobsOfLibrariesUntilTheirNextLease(t *testing.T) {
 					reapertest.Exec(t, pool, `update jobs set `+column+` = `+column+` + interval '1 hour 0.5 s' where label = 'bad'`)
 				}
 				failed += pass.Result.FailedCount
-				settled += pass.Result.ResetCount
+				reaped += pass.Result.ResetCount
 			}
 			require.Equal(t, 2, failed)
 		})
@@ -149,7 +149,7 @@ func TestLibrariesAreCounted(t *testing.T) {
 			require.Equal(t, []any{5, false, 2}, []any{all.StaleLeaseCount, all.StaleLeaseCountCapped, all.MoveCount})
 			require.Equal(t, reaper.ReasonMaxStaleExceeded, refused.Reason)
 			require.Len(t, reapertest.Apply(t, r, 10).Actions, 5)
-			library.requireSettled(t, pool, 0)
+			library.requireReaped(t, pool, 0)
 		})
 	}
 }

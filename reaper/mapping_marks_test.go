@@ -112,7 +112,7 @@ func TestARedriveMustUndoTheMark(t *testing.T) {
 	result, err := redrive()
 	require.NoError(t, err)
 	require.Equal(t, 2, result.FailedCount, "a trigger has kept the mark")
-	library.requireSettled(t, pool, 0)
+	library.requireReaped(t, pool, 0)
 }
 
 // A trigger that takes the mark away would leave a job that workers take for a free one,

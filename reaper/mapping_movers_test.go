@@ -78,7 +78,7 @@ func TestLibrariesWithEveryMover(t *testing.T) {
 					result := reapertest.Apply(t, reapertest.New(t, pool, cfg), 100)
 
 					require.Equal(t, []int{3, 2, 2 * bad}, []int{result.ResetCount, result.DeadLetterCount, result.FailedCount})
-					library.requireSettled(t, pool, bad)
+					library.requireReaped(t, pool, bad)
 					library.requireLetters(t, pool, result)
 				})
 			}
@@ -183,7 +183,7 @@ func TestAMoverThatClosesTheRowOfAQueueWithoutStates(t *testing.T) {
 			result := reapertest.Apply(t, reapertest.New(t, pool, cfg), 100)
 
 			require.Equal(t, []int{3, 2, 0}, []int{result.ResetCount, result.DeadLetterCount, result.FailedCount})
-			library.requireSettled(t, pool, 0)
+			library.requireReaped(t, pool, 0)
 			require.Equal(t, 2, reapertest.One[int](t, pool, `select count(*)::int from jobs where last_error = 'its own' and attempts = 25`))
 		})
 	}

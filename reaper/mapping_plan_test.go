@@ -11,7 +11,7 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// An operator who applies a plan late must read that another reaper has settled its jobs,
+// An operator who applies a plan late must read that another reaper has reaped its jobs,
 // reset or moved; not that they are finished.
 func TestAPlanOfLibrariesKnowsWhatIsReaped(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestAPlanOfLibrariesKnowsWhatIsReaped(t *testing.T) {
 			for _, skipped := range result.Skipped {
 				require.Equal(t, want, skipped.Reason)
 			}
-			library.requireSettled(t, pool, 0)
+			library.requireReaped(t, pool, 0)
 		})
 	}
 }

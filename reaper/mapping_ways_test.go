@@ -50,7 +50,7 @@ func TestLibrariesAreReapedInEveryWay(t *testing.T) {
 						tx := reapertest.Begin(t, pool)
 						defer func() {
 							require.NoError(t, tx.Commit(t.Context()))
-							library.requireSettled(t, pool, bad)
+							library.requireReaped(t, pool, bad)
 						}()
 						db = tx
 					}
@@ -61,7 +61,7 @@ func TestLibrariesAreReapedInEveryWay(t *testing.T) {
 					require.Equal(t, 5+2*bad, dryRun.StaleLeaseCount)
 					library.requireResult(t, result, dryRun, bad)
 					if !how.nested {
-						library.requireSettled(t, pool, bad)
+						library.requireReaped(t, pool, bad)
 					}
 				})
 			}
@@ -104,8 +104,8 @@ func (l library) requireResult(t *testing.T, result *reaper.ApplyResult, dryRun 
 	}
 }
 
-// requireSettled requires that the jobs are as the library wants them.
-func (l library) requireSettled(t *testing.T, pool *pgxpool.Pool, bad int) {
+// requireReaped requires that the jobs are as the library wants them.
+func (l library) requireReaped(t *testing.T, pool *pgxpool.Pool, bad int) {
 	t.Helper()
 	want := map[string]int{"young reset": 3, "spent dead": 2, "live leased": 2}
 	if bad > 0 {
@@ -115,7 +115,7 @@ func (l library) requireSettled(t *testing.T, pool *pgxpool.Pool, bad int) {
 }
 
 // Over a slow link a queue that is mapped costs as much as the reference's: a claim and a
-// settle, with the commit in it.
+// reap, with the commit in it.
 func TestLibrariesAreReapedInTwoExchanges(t *testing.T) {
 	t.Parallel()
 	for name, library := range libraries {

@@ -14,10 +14,10 @@ import (
 func TestRehearseOverLibraries(t *testing.T) {
 	t.Parallel()
 
-	tests := map[string]struct{ young, spent, live, settled bool }{
+	tests := map[string]struct{ young, spent, live, reaped bool }{
 		"stale jobs":     {young: true, spent: true},
 		"only live jobs": {live: true},
-		"free and dead":  {young: true, spent: true, settled: true},
+		"free and dead":  {young: true, spent: true, reaped: true},
 	}
 	for name, library := range libraries {
 		for what, test := range tests {
@@ -34,7 +34,7 @@ func TestRehearseOverLibraries(t *testing.T) {
 					library.add(t, pool, "live", 1, library.young, -60)
 				}
 				r := reapertest.New(t, pool, library.config())
-				if test.settled {
+				if test.reaped {
 					require.Len(t, reapertest.Apply(t, r, 10).Actions, 2)
 				}
 				before := library.contents(t, pool)

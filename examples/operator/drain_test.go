@@ -44,7 +44,7 @@ func TestAnInterruptedDrainSaysWhatWasDone(t *testing.T) {
 	}, "an account")
 }
 
-// slowQueue makes thirty stale leases, of which ten can be settled before the
+// slowQueue makes thirty stale leases, of which ten can be reaped before the
 // returned function is called.
 func slowQueue(t *testing.T, pool *pgxpool.Pool) (release func()) {
 	t.Helper()

@@ -32,9 +32,9 @@ func TestProgressSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
-		after   time.Duration
-		settled int
-		want    string
+		after  time.Duration
+		reaped int
+		want   string
 	}{
 		"in the same instant":            {0, 100, "100 reaped, 100000 a second, about 900 left, 1s"},
 		"slower than one a second":       {200 * time.Second, 100, "100 reaped, 0 a second, about 900 left"},
@@ -47,7 +47,7 @@ func TestProgressSaysWhatIsLeft(t *testing.T) {
 			t.Parallel()
 
 			p := newProgress(&bytes.Buffer{}, 1000)
-			p.settled = test.settled
+			p.reaped = test.reaped
 			require.Equal(t, test.want, p.line(p.began.Add(test.after)))
 		})
 	}

@@ -49,9 +49,9 @@ func backlogLine(name, stale, toMove, live, overdue string) string {
 // sparkMinutes is how many minutes the line of bars has.
 const sparkMinutes = 60
 
-// settledLines shows how many jobs were reaped in each minute, and what that
+// reapedLines shows how many jobs were reaped in each minute, and what that
 // figure is made of.
-func (v *view) settledLines() []string {
+func (v *view) reapedLines() []string {
 	counts := v.history.minutes(v.seen.Gates.EvaluatedAt, sparkMinutes)
 	return []string{
 		"",
@@ -75,7 +75,7 @@ func (v *view) lastLines(most int) []string {
 	return lines
 }
 
-func (s settlement) line() string {
+func (s reapedJob) line() string {
 	const jobWidth = 9
 	line := fmt.Sprintf("%s  %s  %s  %s  %d of %d failed",
 		s.At.Local().Format(time.TimeOnly), pad(s.What, len("reset")),

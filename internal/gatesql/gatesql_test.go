@@ -36,9 +36,10 @@ func TestSourcesAnswerInOneBatch(t *testing.T) {
 	require.Equal(t, 3, b.Len())
 	require.NoError(t, tx.SendBatch(t.Context(), b).Close())
 
-	require.Equal(t, &gatesql.Answer{Values: map[string]string{"a.b": "fixed"}}, fixed)
+	require.Equal(t, &gatesql.Answer{Values: map[string]string{"a.b": "fixed"}, Read: true}, fixed)
 	here, stored := "here", "stored"
 	require.Equal(t, &gatesql.Answer{
+		Read:   true,
 		Values: map[string]string{"a.d": "same"}, Unclear: []gatesql.Unclear{{Key: "a.b", First: &here, Second: &stored}},
 	}, current)
 	require.Equal(t, "y", unlocked.Values["a.d"])

@@ -37,7 +37,7 @@ func TestMarksTellMovedRows(t *testing.T) {
 		"now of both":                   {move: set{"a": mapping.Now}, reset: set{"a": mapping.Now}},
 		"a time, now of a reset":        {move: set{"a": "infinity"}, reset: set{"a": mapping.Now}, marks: true, unmarks: true},
 		"now of the time to run":        {move: set{"run_at": mapping.Now}},
-		"another time to run":           {move: set{"run_at": "infinity"}, marks: true},
+		"another time to run":           {move: set{"run_at": "infinity"}, marks: true, unmarks: true},
 		"attempts":                      {move: set{"attempts": 25}},
 		"lost leases":                   {move: set{"lost": 25}},
 		"what only is":                  {move: set{"a": 1}, only: set{"a": 1}},

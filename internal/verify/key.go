@@ -23,7 +23,7 @@ func (v *verifier) key(t *catalog.Table) {
 	}
 	v.error("key_missing", at(t, id),
 		fmt.Sprintf("create unique index%s on %s (%s)", concurrently(t), t.SQL, strings.Join(columns, ", ")),
-		"Nothing makes the id unique: jobs with the same id are settled as one, and finding one reads the whole table.")
+		"Nothing makes the id unique: jobs with the same id are reaped as one, and finding one reads the whole table.")
 }
 
 // sqlExplainAll reads all jobs. Its plan shows the partitions.

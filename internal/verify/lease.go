@@ -8,7 +8,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
 
-// sqlLeases counts leased jobs that no reaper will settle, or not for a week.
+// sqlLeases counts leased jobs that no reaper will reap, or not for a week.
 // Served by job_queue_lease_until_idx.
 const sqlLeases = `-- verify.rows
 select count(*) filter (where ` + condEndless + `),
