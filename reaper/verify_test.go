@@ -161,6 +161,8 @@ func TestVerifyIsEmptyOverASoundSetUp(t *testing.T) {
 	require.Empty(t, reapertest.Verify(t, pool, reaper.Config{}).Problems)
 	require.Empty(t, reapertest.Verify(t, asRole, reaper.Config{}).Problems)
 	require.Empty(t, reapertest.Verify(t, asRole, reaper.Config{Gates: gates.CurrentSetting{}}).Problems)
+	quoting := reapertest.WithSettings(t, pool, map[string]string{"quote_all_identifiers": "on"})
+	require.Empty(t, reapertest.Verify(t, quoting, reaper.Config{}).Problems)
 	require.Equal(t, before, reapertest.Fingerprint(t, pool))
 }
 
