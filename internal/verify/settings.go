@@ -48,7 +48,7 @@ func (v *verifier) settings(ctx context.Context) error {
 // settingsTable checks the table of the settings.
 func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	t, err := v.table(ctx, "settings table", v.target.Settings, []columnSpec{
-		{"key", texts, "text primary key", locks},
+		{"key", unpadded, "text primary key", locks},
 		{"value", boolTypes, "text", locks},
 		{"updated_at", nil, "timestamptz not null default now()", noPrivileges},
 		{"updated_by", nil, "text not null default current_user", noPrivileges},
