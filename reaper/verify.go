@@ -118,6 +118,7 @@ func (r *Reaper) verifyTarget() verify.Target {
 		Gates:      fmt.Sprintf("%T", r.cfg.Gates),
 		Letters:    r.letters,
 		Function:   r.function,
+		Redrives:   !r.callsMover(),
 	}
 	read := r.cfg.Gates.Read
 	if table, ok := r.cfg.Gates.(gates.Table); ok {

@@ -38,6 +38,7 @@ type Target struct {
 
 	Letters  pgx.Identifier // nil: another mover
 	Function pgx.Identifier // nil: another mover
+	Redrives bool           // the jobs that are moved can be redriven
 }
 
 // Problem is one thing that is wrong, as package reaper reports it.
