@@ -59,6 +59,7 @@ type Column struct {
 type Key struct {
 	Index      string // empty: each partition has one of its own
 	Constraint string // that the index belongs to, or empty
+	Excludes   bool   // of an exclusion constraint, which no upsert takes for a key
 	Columns    []string
 }
 
@@ -103,7 +104,7 @@ func (t *Table) Column(name string) *Column {
 // partition at least.
 func (t *Table) HasKey(column string) bool {
 	return slices.ContainsFunc(t.Keys, func(key Key) bool {
-		return slices.Contains(key.Columns, column) && !slices.ContainsFunc(key.Columns, func(other string) bool {
+		return !key.Excludes && slices.Contains(key.Columns, column) && !slices.ContainsFunc(key.Columns, func(other string) bool {
 			return other != column && !slices.Contains(t.Partition, other)
 		})
 	})
