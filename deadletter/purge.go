@@ -165,7 +165,7 @@ func (b *purgeBatch) queueRemove(batch *pgx.Batch, jobs []*deadJob) (missing fun
 	}
 	removed, left := map[string]bool{}, map[string]bool{}
 	if !b.inPlace {
-		queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters))
+		queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters), b.unredriven)
 	}
 	if b.unredriven {
 		var n int

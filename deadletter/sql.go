@@ -166,9 +166,11 @@ for update skip locked`
 // Served by the letters' key.
 //
 //	$1 dead letter ids  array of the key's type
+//	$2 unredriven       boolean, whether they are
 const sqlPurgeLetters = `-- deadletter.purge_letters
 delete from {dead_letter} d
 where d.dead_letter_id = any($1)
+  and (d.redriven_at is null) = $2::boolean
 returning d.dead_letter_id::text`
 
 // deadWithoutLetter is a queue row of a dead job that has no unredriven letter.

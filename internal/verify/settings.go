@@ -62,7 +62,7 @@ func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	}
 	v.identity(t, "change of a setting", severityWarning, false)
 	if t.Stored() && !t.HasKey("key") {
-		v.error("key_missing", at(t, "key"), fmt.Sprintf(`create unique index%s on %s ("key")`, concurrently(t), t.SQL),
+		v.error("key_missing", at(t, "key"), uniqueIndex(t, "key"),
 			"Nothing makes the key unique, and a setting that is in the table twice is an error.")
 	}
 	longest := slices.MaxFunc(gates.Keys(), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
