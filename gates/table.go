@@ -21,6 +21,12 @@ var _ Source = Table{}
 // apply's way when it is inserted: a window's end. [Table.Set] and
 // [Table.OpenWindow] wait for applies all the same. SQL of your own should begin
 // with the lock that they take, LOCK TABLE in EXCLUSIVE mode.
+//
+// The table may be a view. Of a view FOR SHARE locks the rows of those tables alone
+// that stand in the FROM of its query, joined ones included. What a subquery in an
+// expression, a CTE or a function reads is not locked, and a change there waits for no
+// apply. Of a foreign table the other server decides what is locked, and for how long
+// an apply waits for it.
 type Table struct {
 	// Name is the table's name, with its schema or on the search path.
 	// Empty: queue_config.

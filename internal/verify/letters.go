@@ -44,6 +44,7 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 
 	v.requiredColumns(t, move)
 	v.identity(t, "redrive and purge", severityWarning, true)
+	v.remote(t, "A redrive or a purge")
 	v.letterKey(t)
 	v.copied(t)
 	v.uniqueValues(t)

@@ -17,6 +17,7 @@ func (v *verifier) queueTable(ctx context.Context) error {
 		return err
 	}
 	v.queue = t
+	v.remote(t, "An apply")
 	v.wholeRows(t)
 	v.nullableCounters(t)
 	v.states(t)

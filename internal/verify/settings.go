@@ -66,6 +66,9 @@ func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 			"Nothing makes the key unique, and a setting that is in the table twice is an error.")
 	}
 	longest := slices.MaxFunc(gates.Keys(), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	if err := v.fence(ctx, t); err != nil {
+		return t, err
+	}
 	if err := v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]any{
 		"key": longest, "value": varies, "updated_at": varies, "updated_by": actorName,
 	}}); err != nil {
