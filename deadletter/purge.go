@@ -170,8 +170,8 @@ func (b *purgeBatch) queueRemove(batch *pgx.Batch, jobs []*deadJob) (missing fun
 	if b.unredriven {
 		var n int
 		keys := keysOf(jobs)
-		queueEach(batch, func() { jobs[n-1].removed++ }, []any{&n}, b.in(sqlPurgeJobs), keys)
-		queueEach(batch, func() { left[jobs[n-1].id] = true }, []any{&n}, b.in(sqlPurgeLeft), keys)
+		queueEach(batch, func() { jobs[n-1].removed++ }, []any{&n}, b.in(sqlPurgeJobs), keys, keys)
+		queueEach(batch, func() { left[jobs[n-1].id] = true }, []any{&n}, b.in(sqlPurgeLeft), keys, keys)
 	}
 	return func(job *deadJob) bool { return left[job.id] || !b.inPlace && !containsAll(removed, job.found) }
 }
