@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,15 +35,16 @@ where not t.tgisinternal and t.tgenabled not in ('D', 'R')
 
 // Rehearse resets and moves one real row in a transaction that it rolls back, and
 // reports what rejected that: triggers, constraints and privileges show only so. The
-// row is any one of the queue's, made stale for the purpose; a leased one is
-// preferred. The gates are not read, and deferred constraints are checked. Nothing is
+// row is a leased one, made stale for the purpose. If none is leased, it is one of any
+// other state that can be made leased, with an owner. The gates are not read, and deferred constraints are checked. Nothing is
 // changed, but a mover of the caller's is called, and what it does outside of the
 // transaction stays. To make a row stale it writes the column that a reap counts in, and
 // [Columns].LeaseSeconds, which an apply may leave alone: the role needs UPDATE on them.
 //
 // A rejection is a problem with the code [CodeRehearsalFailed]; its message has the
 // SQLSTATE and the constraint, trigger or column. A queue without a row that could be
-// used is the warning [CodeRehearsalEmpty]. The error says that nothing could be
+// used is the warning [CodeRehearsalEmpty]; that a row in another state cannot be made
+// leased says nothing about an apply. The error says that nothing could be
 // rehearsed at all: a standby or a read-only connection is [ErrReadOnly].
 func (r *Reaper) Rehearse(ctx context.Context) (*Report, error) {
 	tx, err := pgtx.Open(ctx, r.db)
@@ -77,9 +79,27 @@ type rehearsal struct {
 	report *Report
 }
 
-// rehearse resets or moves a row in a savepoint, and reports what rejected it. It finds
-// no row where there is none, or none can be made stale, which is reported too.
+// unfit are the rows that could not be made leased.
+type unfit struct {
+	states []string
+	cause  error // of the last one; nil if a trigger left it as it was
+}
+
+// rehearse resets or moves a row, one of each state until one can be made stale.
 func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) (found bool, err error) {
+	for u := (&unfit{}); ; {
+		tried := len(u.states)
+		found, err = h.rehearseRow(ctx, exhausted, u)
+		if err != nil || len(u.states) == tried {
+			return found, err
+		}
+	}
+}
+
+// rehearseRow resets or moves a row in a savepoint, and reports what rejected it. It finds
+// no row where there is none, or none can be made stale, which is reported too, or where
+// the row is added to u.
+func (h *rehearsal) rehearseRow(ctx context.Context, exhausted bool, u *unfit) (found bool, err error) {
 	savepoint, err := pgtx.Open(ctx, h.tx.Tx)
 	if err != nil {
 		return false, err
@@ -89,7 +109,7 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) (found bool, e
 		r: h.r, req: request{actor: "rehearsal", limit: 1},
 		mode: modeIsolateConstraints, tx: savepoint, tables: h.tables,
 	}
-	job, err := h.makeStale(ctx, a, exhausted)
+	job, err := h.makeStale(ctx, a, exhausted, u)
 	if err != nil || job == nil {
 		return false, err
 	}
@@ -107,24 +127,67 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) (found bool, e
 	return true, h.rejected(ctx, what, cause)
 }
 
-// makeStale returns a row that was made stale, or nil if there is none.
-func (h *rehearsal) makeStale(ctx context.Context, a *attempt, exhausted bool) (*claimedJob, error) {
-	var jobs []*claimedJob
-	rows, err := a.tx.Query(ctx, h.r.sql.Rehearse, h.r.scope, exhausted)
-	if err == nil {
-		jobs, err = h.r.cfg.Queue.scanClaim(rows)
-	}
+// makeStale returns a row that was made stale, or nil if there is none or it is unfit.
+func (h *rehearsal) makeStale(ctx context.Context, a *attempt, exhausted bool, u *unfit) (*claimedJob, error) {
+	row, job, err := h.writeStale(ctx, a, exhausted, u.states)
 	switch {
-	case rejectsMakingStale(err):
+	case job != nil:
+		return job, nil
+	case err != nil && !rejectsMakingStale(err):
+		return nil, err
+	case err != nil && (row.leased || row.id == "" || concernsTable(err)):
 		a.tx.Close(ctx) // the savepoint is aborted
-		err = h.rejected(ctx, "Making a real row stale", err)
-	case err == nil && len(jobs) > 0:
-		return jobs[0], nil
-	case err == nil:
+		return nil, h.rejected(ctx, "Making a real row stale", err)
+	case row.leased || row.id == "":
+		return nil, h.empty(ctx, u)
+	}
+	u.states, u.cause = append(u.states, row.state), err
+	return nil, nil //nolint:nilnil // an unfit row is an answer
+}
+
+// rehearsalRow is the row that is to be made stale; its id is empty if there is none.
+type rehearsalRow struct {
+	id, state string
+	leased    bool
+}
+
+// writeStale finds a row and makes it stale.
+func (h *rehearsal) writeStale(
+	ctx context.Context, a *attempt, exhausted bool, except []string,
+) (row rehearsalRow, job *claimedJob, err error) {
+	states := pgtext.Array(len(except), func(i int) string { return except[i] })
+	err = a.tx.QueryRow(ctx, h.r.sql.RehearseRow, h.r.scope, states).Scan(&row.id, &row.leased, &row.state)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return row, nil, nil
+	}
+	if err != nil {
+		return row, nil, err
+	}
+	rows, err := a.tx.Query(ctx, h.r.sql.Rehearse, h.r.scope, exhausted, row.id)
+	if err != nil {
+		return row, nil, err
+	}
+	jobs, err := h.r.cfg.Queue.scanClaim(rows)
+	if err != nil || len(jobs) == 0 {
+		return row, nil, err
+	}
+	return row, jobs[0], nil
+}
+
+// empty reports that there was no row to rehearse with, and what keeps those that are there
+// from being leased.
+func (h *rehearsal) empty(ctx context.Context, u *unfit) error {
+	if u.cause == nil {
 		h.add(CodeRehearsalEmpty, SeverityWarning, "The queue has no row to rehearse with, or others "+
 			"have locked all of them. Insert a job and rehearse again.")
+		return nil
 	}
-	return nil, err
+	triggers, err := h.triggers(ctx)
+	if err == nil {
+		h.add(CodeRehearsalEmpty, SeverityWarning, fmt.Sprintf("The queue has no row to rehearse with: none is leased, "+
+			"and none could be made leased: %s.%s Rehearse again when a job is leased.", causeOf(u.cause), triggers))
+	}
+	return err
 }
 
 // add adds a problem of the queue.
@@ -141,9 +204,14 @@ const codeNotInState = "55000"
 // rejectsMakingStale reports whether an error says of the row, or of the role, that no
 // job can be reset or moved either.
 func rejectsMakingStale(err error) bool {
+	return pgtx.IsServerError(err) && (!pgtx.MayConcernAll(err) || concernsTable(err))
+}
+
+// concernsTable reports whether an error says of the table, or of the role, that no row can
+// be written.
+func concernsTable(err error) bool {
 	code := pgtx.Code(err)
-	return pgtx.IsServerError(err) && (!pgtx.MayConcernAll(err) ||
-		code == codeNotInState || pgtx.Class(code) == "42" || pgtx.Class(code) == "0A")
+	return code == codeNotInState || pgtx.Class(code) == "42" || pgtx.Class(code) == "0A"
 }
 
 // rejected reports what was rejected, and why.
@@ -152,14 +220,12 @@ func (h *rehearsal) rejected(ctx context.Context, what string, cause error) erro
 	if err != nil {
 		return err
 	}
-	message := fmt.Sprintf("%s was rejected: %s.", what,
-		strings.Join(append(namesOf(cause), reasonOf(cause)), ", "))
-	if triggers != "" {
-		message += " Triggers on the tables: " + triggers + "."
-	}
-	h.add(CodeRehearsalFailed, SeverityError, message)
+	h.add(CodeRehearsalFailed, SeverityError, fmt.Sprintf("%s was rejected: %s.%s", what, causeOf(cause), triggers))
 	return nil
 }
+
+// causeOf is a cause with its names, as far as it may be shown.
+func causeOf(cause error) string { return strings.Join(append(namesOf(cause), reasonOf(cause)), ", ") }
 
 // namesOf are the SQLSTATE of a cause and the names that PostgreSQL gives with it.
 func namesOf(cause error) []string {
@@ -192,7 +258,7 @@ func reasonOf(cause error) string {
 	return "see the server's log for the message, which may hold values of the row"
 }
 
-// triggers are the names of the triggers on the queue and on the dead letters.
+// triggers is a sentence with the triggers on the queue and on the dead letters, or nothing.
 func (h *rehearsal) triggers(ctx context.Context) (string, error) {
 	var all []string
 	for _, table := range []pgx.Identifier{h.r.cfg.Queue.Name, h.r.letters} {
@@ -207,5 +273,8 @@ func (h *rehearsal) triggers(ctx context.Context) (string, error) {
 			all = append(all, names)
 		}
 	}
-	return strings.Join(all, ", "), nil
+	if len(all) == 0 {
+		return "", nil
+	}
+	return " Triggers on the tables: " + strings.Join(all, ", ") + ".", nil
 }
