@@ -2,7 +2,6 @@ package reaper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,16 +35,17 @@ where not t.tgisinternal and t.tgenabled not in ('D', 'R')
 // Rehearse resets and moves one real row in a transaction that it rolls back, and
 // reports what rejected that: triggers, constraints and privileges show only so. The
 // row is a leased one, made stale for the purpose. If none is leased, it is one of any
-// other state that can be made leased, with an owner. The gates are not read, and deferred constraints are checked. Nothing is
-// changed, but a mover of the caller's is called, and what it does outside of the
-// transaction stays. To make a row stale it writes the column that a reap counts in, and
+// other state that can be made leased, with an owner. The gates are not read, and
+// deferred constraints are checked. Nothing is changed, but a mover of the caller's is
+// called, and what it does outside of the transaction stays. To make a row stale it
+// writes the column that a reap counts in, [Columns].LeaseOwner and
 // [Columns].LeaseSeconds, which an apply may leave alone: the role needs UPDATE on them.
 //
 // A rejection is a problem with the code [CodeRehearsalFailed]; its message has the
 // SQLSTATE and the constraint, trigger or column. A queue without a row that could be
 // used is the warning [CodeRehearsalEmpty]; that a row in another state cannot be made
-// leased says nothing about an apply. The error says that nothing could be
-// rehearsed at all: a standby or a read-only connection is [ErrReadOnly].
+// leased says nothing about an apply. The error says that nothing could be rehearsed at
+// all: a standby or a read-only connection is [ErrReadOnly].
 func (r *Reaper) Rehearse(ctx context.Context) (*Report, error) {
 	tx, err := pgtx.Open(ctx, r.db)
 	if err != nil {
@@ -77,12 +77,6 @@ type rehearsal struct {
 	tx     *pgtx.Tx
 	tables stmt.Tables
 	report *Report
-}
-
-// unfit are the rows that could not be made leased.
-type unfit struct {
-	states []string
-	cause  error // of the last one; nil if a trigger left it as it was
 }
 
 // rehearse resets or moves a row, one of each state until one can be made stale.
@@ -127,91 +121,11 @@ func (h *rehearsal) rehearseRow(ctx context.Context, exhausted bool, u *unfit) (
 	return true, h.rejected(ctx, what, cause)
 }
 
-// makeStale returns a row that was made stale, or nil if there is none or it is unfit.
-func (h *rehearsal) makeStale(ctx context.Context, a *attempt, exhausted bool, u *unfit) (*claimedJob, error) {
-	row, job, err := h.writeStale(ctx, a, exhausted, u.states)
-	switch {
-	case job != nil:
-		return job, nil
-	case err != nil && !rejectsMakingStale(err):
-		return nil, err
-	case err != nil && (row.leased || row.id == "" || concernsTable(err)):
-		a.tx.Close(ctx) // the savepoint is aborted
-		return nil, h.rejected(ctx, "Making a real row stale", err)
-	case row.leased || row.id == "":
-		return nil, h.empty(ctx, u)
-	}
-	u.states, u.cause = append(u.states, row.state), err
-	return nil, nil //nolint:nilnil // an unfit row is an answer
-}
-
-// rehearsalRow is the row that is to be made stale; its id is empty if there is none.
-type rehearsalRow struct {
-	id, state string
-	leased    bool
-}
-
-// writeStale finds a row and makes it stale.
-func (h *rehearsal) writeStale(
-	ctx context.Context, a *attempt, exhausted bool, except []string,
-) (row rehearsalRow, job *claimedJob, err error) {
-	states := pgtext.Array(len(except), func(i int) string { return except[i] })
-	err = a.tx.QueryRow(ctx, h.r.sql.RehearseRow, h.r.scope, states).Scan(&row.id, &row.leased, &row.state)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return row, nil, nil
-	}
-	if err != nil {
-		return row, nil, err
-	}
-	rows, err := a.tx.Query(ctx, h.r.sql.Rehearse, h.r.scope, exhausted, row.id)
-	if err != nil {
-		return row, nil, err
-	}
-	jobs, err := h.r.cfg.Queue.scanClaim(rows)
-	if err != nil || len(jobs) == 0 {
-		return row, nil, err
-	}
-	return row, jobs[0], nil
-}
-
-// empty reports that there was no row to rehearse with, and what keeps those that are there
-// from being leased.
-func (h *rehearsal) empty(ctx context.Context, u *unfit) error {
-	if u.cause == nil {
-		h.add(CodeRehearsalEmpty, SeverityWarning, "The queue has no row to rehearse with, or others "+
-			"have locked all of them. Insert a job and rehearse again.")
-		return nil
-	}
-	triggers, err := h.triggers(ctx)
-	if err == nil {
-		h.add(CodeRehearsalEmpty, SeverityWarning, fmt.Sprintf("The queue has no row to rehearse with: none is leased, "+
-			"and none could be made leased: %s.%s Rehearse again when a job is leased.", causeOf(u.cause), triggers))
-	}
-	return err
-}
-
 // add adds a problem of the queue.
 func (h *rehearsal) add(code, severity, message string) {
 	h.report.Problems = append(h.report.Problems, Problem{
 		Code: code, Severity: severity, Object: h.r.sql.Table, Message: message,
 	})
-}
-
-// codeNotInState is what PostgreSQL raises for a published table without a replica
-// identity, and for a view that cannot be written.
-const codeNotInState = "55000"
-
-// rejectsMakingStale reports whether an error says of the row, or of the role, that no
-// job can be reset or moved either.
-func rejectsMakingStale(err error) bool {
-	return pgtx.IsServerError(err) && (!pgtx.MayConcernAll(err) || concernsTable(err))
-}
-
-// concernsTable reports whether an error says of the table, or of the role, that no row can
-// be written.
-func concernsTable(err error) bool {
-	code := pgtx.Code(err)
-	return code == codeNotInState || pgtx.Class(code) == "42" || pgtx.Class(code) == "0A"
 }
 
 // rejected reports what was rejected, and why.

@@ -103,10 +103,9 @@ func (t *Table) Column(name string) *Column {
 // HasKey reports whether a unique index makes the column unique, within its
 // partition at least.
 func (t *Table) HasKey(column string) bool {
+	more := func(other string) bool { return other != column && !slices.Contains(t.Partition, other) }
 	return slices.ContainsFunc(t.Keys, func(key Key) bool {
-		return !key.Excludes && slices.Contains(key.Columns, column) && !slices.ContainsFunc(key.Columns, func(other string) bool {
-			return other != column && !slices.Contains(t.Partition, other)
-		})
+		return !key.Excludes && slices.Contains(key.Columns, column) && !slices.ContainsFunc(key.Columns, more)
 	})
 }
 

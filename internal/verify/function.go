@@ -67,7 +67,8 @@ func (v *verifier) moverFunction(ctx context.Context) error {
 func (v *verifier) callable(ctx context.Context, function, keyType string) (fits, allowed bool, err error) {
 	err = v.try(ctx, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, fmt.Sprintf(
-			"select %s(k.id, ''::text, ''::text) from (select null::%s as id where false offset 0) k", function, keyType))
+			"select %s(k.id, ''::text, ''::text) from (select null::%s as id where false offset 0) k",
+			function, keyType))
 		if err != nil {
 			return err
 		}
