@@ -1,6 +1,7 @@
 package reaper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 // unfit are the rows that could not be made leased.
 type unfit struct {
 	states []string
-	cause  error // of the last one; nil if a trigger left it as it was
+	cause  error // of one of them; nil if triggers left them as they were
 }
 
 // makeStale returns a row that was made stale, or nil if there is none or it is unfit.
@@ -31,7 +32,7 @@ func (h *rehearsal) makeStale(ctx context.Context, a *attempt, exhausted bool, u
 	case row.leased || row.id == "":
 		return nil, h.empty(ctx, u)
 	}
-	u.states, u.cause = append(u.states, row.state), err
+	u.states, u.cause = append(u.states, row.state), cmp.Or(u.cause, err)
 	return nil, nil //nolint:nilnil // an unfit row is an answer
 }
 
