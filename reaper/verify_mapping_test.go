@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
@@ -34,15 +33,6 @@ func (l library) object(column string) string {
 		name = append(name, column)
 	}
 	return name.Sanitize()
-}
-
-// asNobody is a pool on the database as a role without any privilege.
-func asNobody(t *testing.T, pool *pgxpool.Pool) (asRole *pgxpool.Pool, role string) {
-	t.Helper()
-	role = reapertest.One[string](t, pool, `select 'login_' || md5(current_database())`)
-	reapertest.Exec(t, pool, `create role `+role+` login`)
-	t.Cleanup(func() { reapertest.DropRole(t, pool, role) })
-	return pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = role }), role
 }
 
 // A report that calls the queue of a library wrong is not read the next time.
@@ -200,4 +190,18 @@ func TestVerifyOverViewsOfLibraries(t *testing.T) {
 			return new; end $$;
 		create trigger storing instead of update on jobs for each row execute function store()`)
 	require.Empty(t, reapertest.Verify(t, pool, library.config()).Problems)
+}
+
+// An index over states that are integers may hold others than the leased one.
+func TestVerifyTellsIndexesOverOtherIntegerStates(t *testing.T) {
+	t.Parallel()
+	library := libraries["a team's own"]
+	pool := library.openSound(t, "a team's own")
+	reapertest.Exec(t, pool, dropLeaseIndexes)
+	reapertest.Exec(t, pool, `create index on "Jobs" (locked_until) where st <> 7`)
+
+	problem := reapertest.OnlyProblem(t, pool, library.config())
+
+	require.Equal(t, reaper.CodeIndexMissing, problem.Code)
+	require.Contains(t, problem.Message, "not leased")
 }
