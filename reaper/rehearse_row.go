@@ -76,7 +76,8 @@ func (h *rehearsal) empty(ctx context.Context, u *unfit) error {
 	triggers, err := h.triggers(ctx)
 	if err == nil {
 		h.add(CodeRehearsalEmpty, SeverityWarning, fmt.Sprintf("The queue has no row to rehearse with: none is "+
-			"leased, and none could be made leased: %s.%s Rehearse again when a job is leased.", causeOf(u.cause), triggers))
+			"leased, and none could be made leased: %s.%s Rehearse again when a job is leased.",
+			causeOf(u.cause), triggers))
 	}
 	return err
 }
