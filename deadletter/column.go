@@ -27,12 +27,12 @@ type column struct {
 func (c column) isRawJSON() bool { return c.Kind != "" && c.Named == 0 }
 
 // value is what a rebuilt row has in the column, as SQL over the tables of
-// sqlRebuild. The key is the letter's own, so that a column that has another name
-// by now does no harm; nor does it to what the letter has besides.
+// sqlRebuild. The key is the letter's own, which may be a text, so that a column that has
+// another name by now does no harm; nor does it to what the letter has besides.
 func (c column) value(retryWaiting, now string, index int) string {
 	switch c.Named {
 	case 1:
-		return "d.job_id"
+		return "d.job_id::" + c.Type
 	case 2:
 		return c.storedOr("r."+quote(c.Name), "d.job_kind")
 	case 3:

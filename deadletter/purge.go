@@ -168,13 +168,13 @@ func (b *purgeBatch) queueRemove(batch *pgx.Batch, jobs []*deadJob) (missing fun
 	}
 	removed, left := map[string]bool{}, map[string]bool{}
 	if !b.inPlace {
-		queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters))
+		queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters), b.unredriven)
 	}
 	if b.unredriven {
 		var n int
 		keys := keysOf(jobs)
-		queueEach(batch, func() { jobs[n-1].removed++ }, []any{&n}, b.in(sqlPurgeJobs), keys)
-		queueEach(batch, func() { left[jobs[n-1].id] = true }, []any{&n}, b.in(sqlPurgeLeft), keys)
+		queueEach(batch, func() { jobs[n-1].removed++ }, []any{&n}, b.in(sqlPurgeJobs), keys, keys)
+		queueEach(batch, func() { left[jobs[n-1].id] = true }, []any{&n}, b.in(sqlPurgeLeft), keys, keys)
 	}
 	return func(job *deadJob) bool { return left[job.id] || !b.inPlace && !containsAll(removed, job.found) }
 }

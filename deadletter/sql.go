@@ -166,10 +166,19 @@ for update skip locked`
 // Served by the letters' key.
 //
 //	$1 dead letter ids  array of the key's type
+//	$2 unredriven       boolean, whether they are
 const sqlPurgeLetters = `-- deadletter.purge_letters
 delete from {dead_letter} d
 where d.dead_letter_id = any($1)
+  and (d.redriven_at is null) = $2::boolean
 returning d.dead_letter_id::text`
+
+// ofBoth are jobs by key, as the queue has it and as the letters do, whose type may be
+// another.
+const ofBoth = `unnest(
+  array_cat(array(select k.{job_id} from {queue} k where false), $1),
+  array_cat(array(select k.job_id from {dead_letter} k where false), $2)
+) with ordinality as u(job_id, letter_job_id, n)`
 
 // deadWithoutLetter is a queue row of a dead job that has no unredriven letter.
 const deadWithoutLetter = `{is_dead}{without_letter}`
@@ -178,7 +187,7 @@ const deadWithoutLetter = `{is_dead}{without_letter}`
 const withoutLetter = `
   and not exists (
     select from {dead_letter} d
-    where d.job_id = q.{job_id}
+    where d.job_id = u.letter_job_id
       and d.redriven_at is null
   )`
 
@@ -186,9 +195,10 @@ const withoutLetter = `
 // no unredriven letter any more. Served by the queue's key and the index on job_id.
 //
 //	$1 job ids  array of the key's type
+//	$2 job ids  array of the type of the letters' job_id
 const sqlPurgeJobs = `-- deadletter.purge_jobs
 delete from {queue} q
-using ` + ofQueue + `
+using ` + ofBoth + `
 where q.{job_id} = u.job_id
   and ` + deadWithoutLetter + `
 returning u.n`
@@ -197,8 +207,9 @@ returning u.n`
 // like sqlPurgeJobs.
 //
 //	$1 job ids  array of the key's type
+//	$2 job ids  array of the type of the letters' job_id
 const sqlPurgeLeft = `-- deadletter.purge_left
 select u.n
-from ` + ofQueue + `
+from ` + ofBoth + `
 join {queue} q on q.{job_id} = u.job_id
 where ` + deadWithoutLetter

@@ -21,6 +21,11 @@ var _ Source = Table{}
 // a window's end. [Table.Set] and [Table.OpenWindow] wait for applies in this case too.
 // SQL of your own should first take the lock that they take, LOCK TABLE in EXCLUSIVE
 // mode.
+//
+// The table may be a view. Then FOR SHARE locks the rows of the tables in the FROM of the
+// view's query, joined ones included. It does not lock what a subquery in an expression, a
+// CTE or a function reads: a change there waits for no apply. For a foreign table, the
+// other server decides what is locked, and how long an apply waits for it.
 type Table struct {
 	// Name is the table's name, with its schema or on the search path.
 	// Empty: queue_config.

@@ -137,8 +137,9 @@ const tree = `recursive tree as (
   join pg_inherits i on i.inhparent = t.oid
 )`
 
-// sqlKeys reads each unique index that holds for all rows. Without a name, it reads also
-// keys for which every partition has its own index.
+// sqlKeys reads each unique index that holds for all rows, and the index of each exclusion
+// constraint on equal values. Without a name, it reads also keys for which every partition
+// has its own index.
 const sqlKeys = `-- catalog.keys
 with ` + tree + `,
 keys as (
@@ -147,8 +148,9 @@ keys as (
     coalesce((
       select quote_ident(c.conname)
       from pg_constraint c
-      where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u')
+      where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u', 'x')
     ), '') as constraint,
+    i.indisexclusion as excludes,
     (
       select array_agg(a.attname::text order by k.n)
       from unnest(i.indkey[0:i.indnkeyatts - 1]) with ordinality k(attnum, n)
@@ -156,20 +158,27 @@ keys as (
     ) as columns
   from pg_index i
   where i.indrelid in (select oid from tree)
-    and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+    and i.indisvalid and i.indpred is null and i.indexprs is null
+    and (i.indisunique or i.indisexclusion and not exists (
+      select
+      from pg_constraint c, unnest(c.conexclop) o
+      join pg_operator e on e.oid = o
+      where c.conindid = i.indexrelid and e.oprname <> '='
+    ))
 ),
 leaves as (
   select c.oid
   from tree t
   join pg_class c on c.oid = t.oid and c.relispartition and c.relkind <> 'p'
 )
-select k.index, k.constraint, k.columns
+select k.index, k.constraint, k.excludes, k.columns
 from keys k
 where k.relation = $1::oid
 union all
-select '', '', k.columns
+select '', '', false, k.columns
 from keys k
 join leaves l on l.oid = k.relation and l.oid <> $1::oid
+where not k.excludes
 group by k.columns
 having count(distinct l.oid) = (select count(*) from leaves)
 order by index`

@@ -14,11 +14,14 @@ import (
 func TestReadKeys(t *testing.T) {
 	t.Parallel()
 
-	table := read(t, pgtest.Empty(t), `create table t (a int, b int, constraint "C" unique (b, a)); create unique index "I" on t (b)`)
+	table := read(t, pgtest.Empty(t), `create table t (a int, b int, constraint "C" unique (b, a),
+		constraint "X" exclude (a with =), constraint "Y" exclude using gist (box(point(a, b), point(a, b)) with &&));
+		create unique index "I" on t (b)`)
 
 	require.ElementsMatch(t, []catalog.Key{
 		{Index: `"C"`, Constraint: `"C"`, Columns: []string{"b", "a"}},
 		{Index: `"I"`, Columns: []string{"b"}},
+		{Index: `"X"`, Constraint: `"X"`, Excludes: true, Columns: []string{"a"}},
 	}, table.Keys)
 }
 

@@ -58,6 +58,7 @@ type Column struct {
 type Key struct {
 	Index      string // empty if each partition has its own index
 	Constraint string // the constraint of the index, or empty
+	Excludes   bool   // of an exclusion constraint, which no upsert can name
 	Columns    []string
 }
 
@@ -101,10 +102,9 @@ func (t *Table) Column(name string) *Column {
 // HasKey reports whether a unique index makes the column unique, at least within each
 // partition.
 func (t *Table) HasKey(column string) bool {
+	more := func(other string) bool { return other != column && !slices.Contains(t.Partition, other) }
 	return slices.ContainsFunc(t.Keys, func(key Key) bool {
-		return slices.Contains(key.Columns, column) && !slices.ContainsFunc(key.Columns, func(other string) bool {
-			return other != column && !slices.Contains(t.Partition, other)
-		})
+		return !key.Excludes && slices.Contains(key.Columns, column) && !slices.ContainsFunc(key.Columns, more)
 	})
 }
 

@@ -142,6 +142,7 @@ func TestHasKey(t *testing.T) {
 		"one over the partition's":  {`create table t (id int, a int, unique (id, a)) partition by list (a)`, true},
 		"one on each partition":     {`create table t (id int, a int) partition by list (a); create table u (id int unique, a int); create table v (a int, id int unique); alter table t attach partition u for values in (1); alter table t attach partition v default`, true},
 		"one on some partitions":    {`create table t (id int, a int) partition by list (a); create table u partition of t (unique (id)) for values in (1); create table v partition of t default`, false},
+		"an exclusion constraint":   {`create table t (id int, exclude (id with =))`, false},
 		"no partition":              {`create table t (id int, a int) partition by list (a)`, false},
 		"one of an heir":            {`create table t (id int, a int); create table u (unique (id)) inherits (t)`, false},
 		"one over an expression":    {`create table t (id int); create unique index on t ((id + 1))`, false},

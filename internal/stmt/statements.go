@@ -22,7 +22,7 @@ type Statements struct {
 	SkipReasons                         string
 	CloseMoved, Unclosed                string
 	LockQueue, LockLetters              string
-	Rehearse                            string
+	RehearseRow, Rehearse               string
 
 	ByAddress, ByKey Rows
 }
@@ -46,6 +46,7 @@ func New(q mapping.Queue, s Scope, letters pgx.Identifier) (*Statements, error) 
 		atEdge = strings.NewReplacer(n.Pairs...).Replace(condAtEdge)
 	}
 	n.Add("at_edge", atEdge)
+	rehearsalNames(n, q)
 	name, _ := pgtext.Name(letters)
 	n.Add("letters", name)
 	pairs := s.pairs(n.Pairs)
@@ -82,6 +83,7 @@ func render(pairs []string) *Statements {
 		Unclosed:        in(sqlUnclosed),
 		LockQueue:       in(sqlLockQueue),
 		LockLetters:     in(sqlLockLetters),
+		RehearseRow:     in(sqlRehearseRow),
 		Rehearse:        strings.NewReplacer(append(pairs, "{address}", "null::tid")...).Replace(sqlRehearse),
 		ByAddress:       renderRows(pairs, `q.ctid`, matchAddress),
 		ByKey:           renderRows(pairs, `null::tid`, matchKey),

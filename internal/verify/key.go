@@ -15,15 +15,19 @@ func (v *verifier) key(t *catalog.Table) {
 	if t.Column(id) == nil || t.HasKey(id) || !t.Stored() {
 		return
 	}
-	columns := []string{quote(id)}
-	for _, column := range t.Partition {
-		if column != id {
-			columns = append(columns, quote(column))
+	v.error("key_missing", at(t, id), uniqueIndex(t, id),
+		"Nothing makes the id unique: jobs with the same id are reaped as one, and finding one reads the whole table.")
+}
+
+// uniqueIndex is the statement that makes a column unique, within its partition at least.
+func uniqueIndex(t *catalog.Table, column string) string {
+	columns := []string{quote(column)}
+	for _, other := range t.Partition {
+		if other != column {
+			columns = append(columns, quote(other))
 		}
 	}
-	v.error("key_missing", at(t, id),
-		fmt.Sprintf("create unique index%s on %s (%s)", concurrently(t), t.SQL, strings.Join(columns, ", ")),
-		"Nothing makes the id unique: jobs with the same id are reaped as one, and finding one reads the whole table.")
+	return fmt.Sprintf("create unique index%s on %s (%s)", concurrently(t), t.SQL, strings.Join(columns, ", "))
 }
 
 // sqlExplainAll reads all jobs. Its plan shows the partitions.

@@ -44,6 +44,8 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 
 	v.requiredColumns(t, move)
 	v.identity(t, "redrive and purge", severityWarning, true)
+	v.remote(t, "A redrive or a purge")
+	v.letterKey(t)
 	v.copied(t)
 	v.uniqueValues(t)
 	if err := v.writes(ctx, t, move, redrive); err != nil {
@@ -51,6 +53,16 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 	}
 	jsonb := t.Column("job") != nil && t.Column("job").Type == "jsonb"
 	return v.statements(ctx, t, v.target.Insert(jsonb))
+}
+
+// letterKey checks whether something makes a letter's id unique.
+func (v *verifier) letterKey(t *catalog.Table) {
+	const id = "dead_letter_id"
+	if t.Column(id) != nil && !t.HasKey(id) && t.Stored() {
+		v.warn("key_missing", at(t, id), uniqueIndex(t, id),
+			"Nothing makes the id unique: letters with the same id are redriven or purged as one, "+
+				"and finding one reads the whole table.")
+	}
 }
 
 // keyType is the type of the queue's key.
@@ -202,7 +214,7 @@ func (v *verifier) uniqueValues(t *catalog.Table) {
 			fix += fmt.Sprintf(";\ncreate index on %s (\"job_id\")", t.SQL)
 		}
 		v.warn("key_type", at(t, column), fix,
-			"The unique index %s takes one letter with the same %s: the next one, also of a job that was sent back "+
+			"The index %s takes one letter with the same %s: the next one, also of a job that was sent back "+
 				"and dies again, cannot be stored.", key.Index, strings.Join(key.Columns, ", "))
 	}
 }

@@ -17,13 +17,14 @@ func (v *verifier) queueTable(ctx context.Context) error {
 		return err
 	}
 	v.queue = t
+	v.remote(t, "An apply")
 	v.wholeRows(t)
 	v.nullableCounters(t)
 	v.states(t)
 	v.setTimes(t)
 	v.key(t)
 	v.identity(t, "reset and move", severityError, false)
-	if err := v.writes(ctx, t, v.queueWrites()...); err != nil || v.blocksQueries {
+	if err := v.writes(ctx, t, append(v.queueWrites(), v.requeue()...)...); err != nil || v.blocksQueries {
 		return err
 	}
 	if err := v.statements(ctx, t, v.target.Writes...); err != nil || v.blocksQueries {
@@ -106,6 +107,22 @@ func (v *verifier) queueWrites() []write {
 		{"move", severityError, v.ending(q.DeadLetter, v.target.FinalError, q.OnMove)},
 		{"lease", severityError, lease},
 	}
+}
+
+// requeue is what a redrive writes into the queue. For that the reaper's role needs no
+// privilege.
+func (v *verifier) requeue() (writes []write) {
+	if !v.target.Redrives {
+		return nil
+	}
+	q := v.target.Queue
+	values := v.ending(q.RetryWaiting, "", q.OnReset)
+	for _, counter := range []string{q.Attempts, q.LostLeases} {
+		values[counter] = "0"
+	}
+	values[q.LastError] = nil
+	delete(values, "")
+	return []write{{"redrive", severityWarning, values}}
 }
 
 // ending is what an update writes that ends a lease, with the columns of a set.

@@ -45,6 +45,7 @@ var (
 	counts    = []string{"integer", "bigint", "smallint"}
 	lengths   = append(slices.Clone(counts), "numeric", "double precision", "real")
 	instants  = []string{zoned}
+	unpadded  = slices.DeleteFunc(slices.Clone(texts), func(name string) bool { return name == "character" })
 	boolTypes = append([]string{"boolean", "jsonb", "json"}, labels...)
 	labels    = append(slices.Clone(texts), enum)
 	keys      = append([]string{"uuid", "bigint", "integer", "smallint", "numeric"}, texts...)

@@ -38,6 +38,7 @@ type Target struct {
 
 	Letters  pgx.Identifier // nil: another mover
 	Function pgx.Identifier // nil: another mover
+	Redrives bool           // the jobs that are moved can be redriven
 }
 
 // Problem is one thing that is wrong, as package reaper reports it.
@@ -97,9 +98,12 @@ func (v *verifier) add(severity, code, object, fix, message string, args ...any)
 
 // sqlSettings makes the transaction read-only, since a savepoint does not begin as
 // one. The server would compile the catalogs' statements, which takes a second for
-// some of them and a millisecond to run.
+// some of them and a millisecond to run. Types are told by their names, which the
+// server prints in quotes for a role that has it quote all identifiers.
 const sqlSettings = `-- verify.settings
-select set_config('transaction_read_only', 'on', true), set_config('jit', 'off', true)`
+select set_config('transaction_read_only', 'on', true),
+  set_config('jit', 'off', true),
+  set_config('quote_all_identifiers', 'off', true)`
 
 // sqlServer reads what is true of the whole connection.
 const sqlServer = `-- verify.server
