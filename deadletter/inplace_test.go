@@ -2,11 +2,15 @@ package deadletter_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+	"github.com/lease-governance/leasereaper/reaper"
 )
 
 // A hook or an operator who reads a receipt finds the row by it: the letter is the job.
@@ -47,4 +51,28 @@ func TestAgesInPlaceNeedATime(t *testing.T) {
 	store.MovedAt = "a\x00"
 	_, err = deadletter.List(t.Context(), pool, store, deadletter.Filter{}, 1)
 	require.ErrorIs(t, err, deadletter.ErrQueue)
+}
+
+// A key over more columns lets two jobs have one id. A purge of the old one must not take
+// the other, which nobody asked for.
+func TestAPurgeInPlaceLeavesJobsThatShareAnID(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Empty(t)
+	reapertest.Exec(t, pool, `create table jobs (id int, part text, state text, attempts int, max int, run_at timestamptz,
+		until timestamptz, owner text, dead_at timestamptz, primary key (part, id));
+		insert into jobs values (1, 'a', 'dead', 5, 5, now(), null, null, now() - interval '1 year'),
+			(1, 'b', 'dead', 5, 5, now(), null, null, now()), (2, 'a', 'dead', 5, 5, now(), null, null, now() - interval '1 year')`)
+	store := deadletter.Store{InPlace: true, MovedAt: "dead_at", Queue: reaper.Table{
+		Name: pgx.Identifier{"jobs"},
+		Columns: reaper.Columns{JobID: "id", JobKind: reaper.None, MaxAttempts: "max", ScheduledAt: "run_at", LeaseUntil: "until",
+			LeaseOwner: "owner", LastError: reaper.None},
+		States: reaper.States{DeadLetter: "dead"},
+	}.DeadLetterQueue()}
+
+	result, err := deadletter.Purge(t.Context(), pool, store, time.Hour, deadletter.PurgeConfig{Unredriven: true})
+
+	require.NoError(t, err)
+	require.Equal(t, 1, result.JobCount)
+	require.Equal(t, 1, result.FailedCount)
+	require.Equal(t, []string{"1 a", "1 b"}, reapertest.Column(t, pool, `select id || ' ' || part from jobs order by 1`))
 }

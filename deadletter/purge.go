@@ -144,6 +144,9 @@ func (b *purgeBatch) find(ctx context.Context, after cursor) error {
 	return err
 }
 
+// errSeveralRows is why a purge leaves a job that is its own letter.
+var errSeveralRows = errors.New("several dead jobs have this id")
+
 // remove removes the letters that were found, but those of jobs whose queue rows
 // someone else has locked.
 func (b *purgeBatch) remove(ctx context.Context) error {
@@ -155,7 +158,15 @@ func (b *purgeBatch) remove(ctx context.Context) error {
 		}
 	}
 	b.jobs = slices.DeleteFunc(b.jobs, func(job *deadJob) bool { return job.locked != job.dead })
-	return b.write(ctx, b.tx, b.jobs, b.queueRemove)
+	removable := make([]*deadJob, 0, len(b.jobs))
+	for _, job := range b.jobs {
+		if b.inPlace && job.dead > 1 { // only one of them may be old enough
+			job.fail(errSeveralRows)
+		} else {
+			removable = append(removable, job)
+		}
+	}
+	return b.write(ctx, b.tx, removable, b.queueRemove)
 }
 
 // queueRemove queues what removes the letters of jobs, and returns for which of

@@ -129,16 +129,26 @@ func (a *attempt) onApply(ctx context.Context, result *ApplyResult) error {
 		}
 	}
 	err := recoverPanic("hook", func() error { return a.r.cfg.OnApply(ctx, a.tx.Tx, result) })
-	if err != nil {
-		return &hookError{err}
+	switch {
+	case err == nil:
+		return nil
+	case a.isBroken():
+		return fmt.Errorf("reaper: OnApply: %w", err)
 	}
-	return nil
+	return &hookError{err}
+}
+
+// isBroken reports whether the transaction's own connection is closed, so that an error of
+// the caller's code is one of it.
+func (a *attempt) isBroken() bool {
+	conn := a.tx.Conn()
+	return conn != nil && conn.IsClosed()
 }
 
 // checkOpen reports code of the caller's that has ended the transaction: by a commit or
 // by a rollback, which nobody can know.
 func (a *attempt) checkOpen(what string) error {
-	if conn := a.tx.Conn(); !conn.IsClosed() && conn.PgConn().TxStatus() == 'I' {
+	if conn := a.tx.Conn(); conn != nil && !conn.IsClosed() && conn.PgConn().TxStatus() == 'I' {
 		return fmt.Errorf("%w: %s ended the transaction", ErrOutcomeUnknown, what)
 	}
 	return nil

@@ -134,7 +134,10 @@ func (a *attempt) readGates(ctx context.Context) (reason string, err error) {
 		values, err = a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil && a.isBroken():
+		return "", fmt.Errorf("reaper: read gates: %w", err)
+	case err != nil:
 		return "", &sourceError{err}
 	}
 	return a.evaluate(values)
@@ -227,14 +230,18 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 // checkLeaseType reports a lease's end without a time zone, which would be taken
 // for one in the session's zone, and live leases for stale ones; and a scheduled time
 // of the same kind, where it is read.
-func checkLeaseType(rows pgx.Rows) error {
+func (t Table) checkLeaseType(rows pgx.Rows) error {
 	if err := rows.Err(); err != nil { // such rows have no fields to ask for
 		return err
 	}
+	times := map[string]string{"lease_until": t.Columns.LeaseUntil, "scheduled_at": t.Columns.ScheduledAt}
+	hint := "if it is a timestamp that holds UTC, set Table.TimesInUTC"
+	if t.TimesInUTC {
+		hint = "Table.TimesInUTC is for timestamp without time zone"
+	}
 	for _, field := range rows.FieldDescriptions() {
-		isTime := field.Name == "lease_until" || field.Name == "scheduled_at"
-		if isTime && field.DataTypeOID != pgtype.TimestamptzOID {
-			return ErrLeaseType
+		if column, isTime := times[field.Name]; isTime && field.DataTypeOID != pgtype.TimestamptzOID {
+			return fmt.Errorf("%w: column %q; %s", ErrLeaseType, column, hint)
 		}
 	}
 	return nil

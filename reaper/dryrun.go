@@ -60,7 +60,7 @@ func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	batch.Queue("set transaction read only") // a savepoint does not inherit it
 	r.queueDryRun(batch, limit).Query(func(found pgx.Rows) error {
 		defer found.Close()
-		if err := checkLeaseType(found); err != nil {
+		if err := r.cfg.Queue.checkLeaseType(found); err != nil {
 			return err
 		}
 		return pgxscan.ScanAll(&rows, found)

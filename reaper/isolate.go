@@ -38,6 +38,12 @@ func (a *attempt) writeGroups(ctx context.Context, resets, moves []*claimedJob) 
 	if err := mover.Write(ctx, moves); err != nil {
 		return prefixed("write jobs", err)
 	}
+	if len(resets) == 0 && pgtx.Code(mover.Blocked) == pgtx.CodeLockNotAvailable {
+		// Resets would have shown whose lock it is.
+		if _, err := a.tx.Exec(ctx, a.r.sql.LockQueue, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return prefixed("write jobs", err)
+		}
+	}
 	a.moverErr = cmp.Or(a.moverErr, mover.Blocked)
 	return nil
 }

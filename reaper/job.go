@@ -66,7 +66,7 @@ func (job *claimedJob) cursor() *cursor {
 // Jobs are allocated some at a time, and not copied again.
 func (t Table) scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
 	defer rows.Close()
-	if err := checkLeaseType(rows); err != nil {
+	if err := t.checkLeaseType(rows); err != nil {
 		return nil, err
 	}
 	var leaseUntil pgtype.Timestamptz

@@ -70,7 +70,7 @@ func (a *attempt) callMover(ctx context.Context, jobs []*claimedJob) error {
 	}
 	switch {
 	case err == nil:
-	case ctx.Err() != nil || a.tx.Conn().IsClosed():
+	case ctx.Err() != nil || a.isBroken():
 		return fmt.Errorf("reaper: move to dead letters: %w", err)
 	default:
 		return &moverError{err}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/deadletter"
+	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
@@ -117,5 +118,65 @@ func sqlHook(sql string) func(context.Context, pgx.Tx, *reaper.ApplyResult) erro
 	return func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
 		_, err := tx.Exec(ctx, sql)
 		return err
+	}
+}
+
+// An index is built on the queue: polls and claims work, and renewals do not. Jobs that
+// live are taken for lost ones after it, unless the loop waits for workers to renew.
+func TestALockOnTheQueueIsAnOutageForMovesToo(t *testing.T) {
+	t.Parallel()
+	for name, mover := range map[string]deadletter.Mover{"a table": deadletter.Table{}, "in place": deadletter.InPlace{}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "move", 2, 4, 5)
+			ddl := reapertest.Begin(t, pool)
+			reapertest.Exec(t, ddl, `lock table job_queue in share mode`)
+			log := &reapertest.Logbook{}
+			passes := passesOf(t, reapertest.New(t, pool, reaper.Config{
+				Logger: log.Logger(), LockTimeout: 20 * time.Millisecond, DeadLetter: mover,
+			}))
+
+			var failed *pgconn.PgError
+			require.ErrorAs(t, (<-passes).Err, &failed)
+			require.Equal(t, "55P03", failed.Code)
+			require.NoError(t, ddl.Rollback(t.Context()))
+			require.Eventually(t, func() bool { return reapertest.States(t, pool)["dead_letter"] == 2 }, reapertest.Waiting, reapertest.Tick)
+			require.Equal(t, 1, log.Count(reapertest.Renewing))
+		})
+	}
+}
+
+// The connection breaks while a hook or a source of the service's own uses it: that is an
+// outage, whoever's code was at work.
+func TestAConnectionThatBreaksInCodeOfTheCallersIsAnOutage(t *testing.T) {
+	t.Parallel()
+	kill := func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `select pg_terminate_backend(pg_backend_pid())`)
+		return err
+	}
+	breaks := func(ctx context.Context, tx pgx.Tx) error {
+		_ = kill(ctx, tx)
+		_, err := tx.Exec(ctx, `select 1`)
+		return err
+	}
+	tests := map[string]reaper.Config{
+		"a hook": {OnApply: func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error { return breaks(ctx, tx) }},
+		"a source": {Gates: gates.SourceFunc(func(ctx context.Context, tx pgx.Tx, _ []string) (gates.Values, error) {
+			return nil, breaks(ctx, tx)
+		})},
+	}
+	for name, cfg := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "reset", 1, 0, 5)
+			log := &reapertest.Logbook{}
+			cfg.Logger = log.Logger()
+			passes := passesOf(t, reapertest.New(t, pool, cfg))
+
+			require.Error(t, (<-passes).Err)
+			require.Eventually(t, func() bool { return log.Count("database unreachable") == 1 }, reapertest.Waiting, reapertest.Tick)
+		})
 	}
 }

@@ -16,8 +16,9 @@ func (q Queue) Unmarks() bool {
 	if q.marks(q.ScheduledAt) { // a redrive writes it
 		return true
 	}
+	requeue := q.requeued()
 	for column, moved := range q.OnMove {
-		requeued, written := q.OnReset[column]
+		requeued, written := requeue[column]
 		if moved != Keep && written && !isMet(moved, requeued) {
 			return true
 		}

@@ -79,9 +79,16 @@ func (b *builder) requeue() []string {
 	return append(assignments, b.endLease("null", b.q.requeued())...)
 }
 
-// requeued is OnReset without the counts, which begin at 0 after a redrive.
+// requeued is OnReset without the counts, which begin at 0 after a redrive. Where a queue
+// has no states, the time that marks a dead job becomes NULL, unless OnReset writes it.
 func (q Queue) requeued() map[string]any {
-	set := maps.Clone(q.OnReset)
+	set := map[string]any{}
+	for column := range q.OnMove {
+		if q.State == "" && q.OnMove[column] == Now && q.marks(column) {
+			set[column] = nil
+		}
+	}
+	maps.Copy(set, q.OnReset)
 	maps.DeleteFunc(set, func(column string, _ any) bool { return column == q.Attempts || column == q.LostLeases })
 	return set
 }

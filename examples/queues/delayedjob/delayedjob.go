@@ -2,6 +2,7 @@
 package delayedjob
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -46,7 +47,7 @@ func table(longest time.Duration) reaper.Table {
 			LeaseUntil:  "locked_at",
 			LastError:   "last_error",
 		},
-		LeaseLength: longest,
+		LeaseLength: cmp.Or(longest, 4*time.Hour), // the default of max_run_time
 		MaxAttempts: maxAttempts,
 		TimesInUTC:  true,
 		Only:        reaper.Set{"failed_at": nil},

@@ -3,6 +3,7 @@
 package graphileworker
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
@@ -44,7 +45,7 @@ func table(longest time.Duration) reaper.Table {
 			LeaseUntil:  "locked_at",
 			LastError:   "last_error",
 		},
-		LeaseLength:   longest,
+		LeaseLength:   cmp.Or(longest, 4*time.Hour), // as long as the library waits
 		CountsAtClaim: true,
 		OnMove:        reaper.Set{"run_at": "infinity", "updated_at": reaper.Now},
 	}

@@ -2,6 +2,7 @@
 package oban
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,7 +41,7 @@ func table(longest time.Duration) reaper.Table {
 			LastError:   reaper.None, // errors is a jsonb[]
 		},
 		States:        reaper.States{Leased: "executing", RetryWaiting: "retryable", DeadLetter: "discarded"},
-		LeaseLength:   longest,
+		LeaseLength:   cmp.Or(longest, time.Hour), // as long as the library waits by default
 		CountsAtClaim: true,
 		TimesInUTC:    true,
 		OnReset: reaper.Set{

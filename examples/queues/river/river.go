@@ -2,6 +2,7 @@
 package river
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -42,7 +43,7 @@ func table(longest time.Duration) reaper.Table {
 			LastError:   reaper.None, // errors is a jsonb[]
 		},
 		States:        reaper.States{Leased: "running", RetryWaiting: "retryable", DeadLetter: "discarded"},
-		LeaseLength:   longest,
+		LeaseLength:   cmp.Or(longest, time.Hour), // as long as the library waits by default
 		CountsAtClaim: true,
 		OnReset: reaper.Set{
 			"attempted_at": reaper.Keep,
