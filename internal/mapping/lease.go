@@ -1,6 +1,9 @@
 package mapping
 
-import "strconv"
+import (
+	"fmt"
+	"time"
+)
 
 // maxSeconds is the longest lease that a column of seconds may ask for, more than 3000
 // years. One that is longer, infinite or negative counts as NULL, which is never stale.
@@ -24,7 +27,7 @@ func (b *builder) lease() {
 	}
 	switch {
 	case b.q.LeaseLength > 0:
-		length := "interval '" + strconv.FormatInt(b.q.LeaseLength.Microseconds(), 10) + " microseconds'"
+		length := "interval '" + Interval(b.q.LeaseLength) + "'"
 		end = "(case when " + end + " < " + lastStart + " then " + end + " + " + length + " else " + end + " end)"
 		before, after = "("+before, " - "+length+after+")"
 	case b.q.LeaseSeconds != "":
@@ -41,6 +44,13 @@ func (b *builder) lease() {
 	b.Add("key(", before)
 	b.Add(")key", after)
 	b.touch(before, after, seconds)
+}
+
+// Interval is a duration as PostgreSQL reads an interval, in whole microseconds. Before
+// PostgreSQL 15 no field of it could exceed 32 bits.
+func Interval(d time.Duration) string {
+	rest := d % time.Hour
+	return fmt.Sprintf("%d hours %d.%06d seconds", d/time.Hour, rest/time.Second, (rest % time.Second).Microseconds())
 }
 
 // touch adds what makes a row stale, and what writes it as it is. The lease of a

@@ -2,10 +2,10 @@ package verify
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/lease-governance/leasereaper/internal/catalog"
+	"github.com/lease-governance/leasereaper/internal/mapping"
 )
 
 // sqlLeases counts leased jobs that no reaper will reap, or not for a week.
@@ -61,7 +61,7 @@ func (v *verifier) leaseNames() func(sql string) string {
 		noEnd, seconds = "{end} is null", "{to_leased}"
 	}
 	if q.LeaseLength > 0 {
-		week = fmt.Sprintf("interval '1 week %d microseconds'", q.LeaseLength.Microseconds())
+		week = "interval '1 week " + mapping.Interval(q.LeaseLength) + "'"
 	}
 	own := strings.NewReplacer("{no_end}", noEnd, "{week}", week, "{seconds}", seconds)
 	return func(sql string) string { return v.names.Replace(own.Replace(sql)) }
