@@ -34,6 +34,8 @@ var mappedFaults = map[string]struct {
 	"a column that is generated": {
 		library: "graphile-worker", sql: `alter table jobs drop flags, add flags jsonb generated always as (payload::jsonb) stored`, code: reaper.CodeColumnGenerated, column: "flags",
 	},
+	"a mark that rows have by default":  {library: "graphile-worker", sql: `alter table jobs alter flags set default '{"dead": true}'`, code: reaper.CodeMarkIsDefault, column: "flags"},
+	"a time that they have":             {library: "delayed_job", sql: `alter table jobs alter failed_at set default now()`, code: reaper.CodeMarkIsDefault, column: "failed_at"},
 	"a CHECK of what a move writes":     {library: "graphile-worker", sql: `alter table jobs add check (flags <> '{"dead": true}')`, code: reaper.CodeCheckExcludesState},
 	"a CHECK of integer states":         {library: "a team's own", sql: `alter table "Jobs" add check (st in (1, 2) or not dead)`, code: reaper.CodeCheckExcludesState},
 	"a lease with a zone in UTC":        {library: "oban", sql: `alter table jobs alter attempted_at type timestamptz`, code: reaper.CodeColumnType, column: "attempted_at", say: "Table.TimesInUTC is for columns without a time zone"},

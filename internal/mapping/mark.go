@@ -4,7 +4,7 @@ package mapping
 // state, or by a column that a move gives a value which free rows do not have.
 func (q Queue) MarksMoved() bool {
 	for column := range q.OnMove {
-		if q.marks(column) {
+		if q.Marks(column) {
 			return true
 		}
 	}
@@ -13,7 +13,7 @@ func (q Queue) MarksMoved() bool {
 
 // Unmarks reports whether a redrive leaves a row that is not a dead job's any more.
 func (q Queue) Unmarks() bool {
-	if q.marks(q.ScheduledAt) { // a redrive writes it
+	if q.Marks(q.ScheduledAt) { // a redrive writes it
 		return true
 	}
 	requeue := q.requeued()
@@ -26,9 +26,9 @@ func (q Queue) Unmarks() bool {
 	return q.State != ""
 }
 
-// marks reports whether what a move writes to a column tells a moved row. NULL does not,
+// Marks reports whether what a move writes to a column tells a moved row. NULL does not,
 // as any row may have it; nor does what a reset writes, or what Only asks of all rows.
-func (q Queue) marks(column string) bool {
+func (q Queue) Marks(column string) bool {
 	moved := q.OnMove[column]
 	reset, isReset := q.OnReset[column]
 	only, isOnly := q.Only[column]

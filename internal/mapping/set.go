@@ -84,7 +84,7 @@ func (b *builder) requeue() []string {
 func (q Queue) requeued() map[string]any {
 	set := map[string]any{}
 	for column := range q.OnMove {
-		if q.State == "" && q.OnMove[column] == Now && q.marks(column) {
+		if q.State == "" && q.OnMove[column] == Now && q.Marks(column) {
 			set[column] = nil
 		}
 	}

@@ -30,7 +30,7 @@ func (v *verifier) queueTable(ctx context.Context) error {
 	if err := v.statements(ctx, t, v.target.Writes...); err != nil || v.blocksQueries {
 		return err
 	}
-	for _, check := range []func(context.Context, *catalog.Table) error{v.keyIndex, v.index, v.leases} {
+	for _, check := range []func(context.Context, *catalog.Table) error{v.markDefaults, v.keyIndex, v.index, v.leases} {
 		if err := check(ctx, t); err != nil {
 			return err
 		}

@@ -1,9 +1,13 @@
 package verify
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/internal/catalog"
 	"github.com/lease-governance/leasereaper/internal/mapping"
@@ -63,4 +67,49 @@ func (v *verifier) setTimes(t *catalog.Table) {
 				column.Type, want)
 		}
 	}
+}
+
+// sqlDefaults reads the defaults of columns, as SQL.
+//
+//	$1 table    text, quoted
+//	$2 columns  text[]
+const sqlDefaults = `-- verify.defaults
+select a.attname::text, pg_get_expr(d.adbin, d.adrelid)
+from pg_attrdef d
+join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
+where d.adrelid = $1::text::regclass
+  and a.attname = any($2::text[])`
+
+// markDefaults checks that free rows do not have by default what marks a dead job's row
+// where there are no states: they would be listed, redriven and purged as dead ones.
+func (v *verifier) markDefaults(ctx context.Context, t *catalog.Table) error {
+	q := v.target.Queue
+	marks := slices.DeleteFunc(slices.Sorted(maps.Keys(q.OnMove)), func(c string) bool { return !q.Marks(c) })
+	if q.State != "" || len(marks) == 0 {
+		return nil
+	}
+	rows, err := v.tx.Query(ctx, sqlDefaults, t.SQL, marks)
+	if err != nil {
+		return err
+	}
+	var column, expression string
+	_, err = pgx.ForEachRow(rows, []any{&column, &expression}, func() error {
+		if isDefault(expression, q.OnMove[column]) {
+			v.error("mark_is_default", at(t, column), alter(t, column, "drop default"),
+				"A move writes what the column has by default, so free jobs count as dead ones.")
+		}
+		return nil
+	})
+	return err
+}
+
+// isDefault reports whether a default gives a value of a set. It knows constants, and
+// the functions of the time.
+func isDefault(expression string, value any) bool {
+	if value == mapping.Now {
+		return strings.Contains(strings.ToLower(expression), "now()") || strings.HasPrefix(expression, "CURRENT_")
+	}
+	constant, _, _ := strings.Cut(expression, "::")
+	constant = strings.ReplaceAll(strings.Trim(constant, "'"), "''", "'")
+	return constant == fmt.Sprint(value)
 }
