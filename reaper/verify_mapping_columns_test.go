@@ -34,8 +34,6 @@ var mappedFaults = map[string]struct {
 	"a column that is generated": {
 		library: "graphile-worker", sql: `alter table jobs drop flags, add flags jsonb generated always as (payload::jsonb) stored`, code: reaper.CodeColumnGenerated, column: "flags",
 	},
-	"a mark that rows have by default":  {library: "graphile-worker", sql: `alter table jobs alter flags set default '{"dead": true}'`, code: reaper.CodeMarkIsDefault, column: "flags"},
-	"a time that they have":             {library: "delayed_job", sql: `alter table jobs alter failed_at set default now()`, code: reaper.CodeMarkIsDefault, column: "failed_at"},
 	"a CHECK of what a move writes":     {library: "graphile-worker", sql: `alter table jobs add check (flags <> '{"dead": true}')`, code: reaper.CodeCheckExcludesState},
 	"a CHECK of integer states":         {library: "a team's own", sql: `alter table "Jobs" add check (st in (1, 2) or not dead)`, code: reaper.CodeCheckExcludesState},
 	"a lease with a zone in UTC":        {library: "oban", sql: `alter table jobs alter attempted_at type timestamptz`, code: reaper.CodeColumnType, column: "attempted_at", say: "Table.TimesInUTC is for columns without a time zone"},
@@ -214,6 +212,45 @@ func TestVerifyOffersNoColumnOnAView(t *testing.T) {
 
 			require.Contains(t, []string{reaper.CodeColumnMissing, reaper.CodeColumnType}, problem.Code)
 			require.Empty(t, problem.Fix)
+		})
+	}
+}
+
+// A mark that waiting jobs have as well: List shows them as dead, and Purge removes them.
+func TestVerifyFindsMarksThatFreeRowsHave(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		library, sql string
+		move         reaper.Set
+		codes        []string
+	}{
+		"a default":             {library: "graphile-worker", sql: `alter table jobs alter flags set default '{"dead": true}'`, codes: []string{reaper.CodeMarkIsDefault}},
+		"a time by default":     {library: "delayed_job", sql: `alter table jobs alter failed_at set default now()`, codes: []string{reaper.CodeMarkIsDefault}},
+		"a time that always is": {library: "delayed_job", sql: `alter table jobs alter failed_at set not null`, codes: []string{reaper.CodeMarkIsDefault}},
+		"another default":       {library: "graphile-worker", sql: `alter table jobs alter flags set default '{}'`},
+		"one mark of two, besides": {
+			library: "graphile-worker", sql: `alter table jobs add at timestamptz default now()`,
+			move: reaper.Set{"flags": `{"dead": true}`, "at": reaper.Now},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			library := libraries[test.library]
+			pool := library.openSound(t, test.library)
+			reapertest.Exec(t, pool, test.sql)
+			cfg := library.config()
+			if test.move != nil {
+				cfg.Queue.OnMove = test.move
+			}
+
+			var codes []string
+			for _, problem := range reapertest.Verify(t, pool, cfg).Problems {
+				if problem.Code == reaper.CodeMarkIsDefault || test.codes == nil {
+					codes = append(codes, problem.Code)
+				}
+			}
+			require.Equal(t, test.codes, codes)
 		})
 	}
 }

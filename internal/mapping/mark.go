@@ -12,11 +12,13 @@ func (q Queue) MarksMoved() bool {
 }
 
 // Unmarks reports whether a redrive leaves a row that is not a dead job's any more.
-func (q Queue) Unmarks() bool {
+func (q Queue) Unmarks() bool { return q.isUnmarkedBy(q.requeued()) }
+
+// isUnmarkedBy reports whether what a redrive writes undoes a mark.
+func (q Queue) isUnmarkedBy(requeue map[string]any) bool {
 	if q.Marks(q.ScheduledAt) { // a redrive writes it
 		return true
 	}
-	requeue := q.requeued()
 	for column, moved := range q.OnMove {
 		requeued, written := requeue[column]
 		if moved != Keep && written && !isMet(moved, requeued) {

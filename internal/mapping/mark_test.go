@@ -65,3 +65,28 @@ func TestMarksTellMovedRows(t *testing.T) {
 		})
 	}
 }
+
+// A redrive that clears a time which marks nothing by itself, as updated_at, would be rejected
+// where that must not be NULL.
+func TestARedriveClearsTimesOnlyWhereNothingElseUndoesAMark(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		move, reset set
+		want        map[string]string
+	}{
+		"a time alone":                 {move: set{"dead_at": mapping.Now}, want: map[string]string{"dead_at": "null"}},
+		"a time that a reset writes":   {move: set{"dead_at": mapping.Now}, reset: set{"dead_at": nil}, want: map[string]string{"dead_at": "null"}},
+		"beside a time to run":         {move: set{"run_at": "infinity", "at": mapping.Now}, want: map[string]string{}},
+		"beside a mark that is undone": {move: set{"dead": true, "at": mapping.Now}, reset: set{"dead": false}, want: map[string]string{"dead": "'false'"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := queue()
+			q.State, q.OnReset, q.OnMove = "", test.reset, test.move
+
+			require.True(t, q.Unmarks())
+			require.Equal(t, test.want, q.Requeued())
+		})
+	}
+}

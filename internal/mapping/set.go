@@ -79,13 +79,15 @@ func (b *builder) requeue() []string {
 	return append(assignments, b.endLease("null", b.q.requeued())...)
 }
 
-// requeued is OnReset without the counts, which begin at 0 after a redrive. Where a queue
-// has no states, the time that marks a dead job becomes NULL, unless OnReset writes it.
+// requeued is OnReset without the counts, which begin at 0 after a redrive. If nothing else
+// undoes a mark of a dead job, the times that are marks become NULL.
 func (q Queue) requeued() map[string]any {
 	set := map[string]any{}
-	for column := range q.OnMove {
-		if q.State == "" && q.OnMove[column] == Now && q.Marks(column) {
-			set[column] = nil
+	if !q.isUnmarkedBy(q.OnReset) {
+		for column, moved := range q.OnMove {
+			if moved == Now && q.Marks(column) {
+				set[column] = nil
+			}
 		}
 	}
 	maps.Copy(set, q.OnReset)

@@ -80,8 +80,9 @@ join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum
 where d.adrelid = $1::text::regclass
   and a.attname = any($2::text[])`
 
-// markDefaults checks that free rows do not have by default what marks a dead job's row
-// where there are no states: they would be listed, redriven and purged as dead ones.
+// markDefaults checks that free rows do not have all that marks a dead job's row where there
+// are no states: by default, or since a time is never NULL. They would be listed,
+// redriven and purged as dead ones.
 func (v *verifier) markDefaults(ctx context.Context, t *catalog.Table) error {
 	q := v.target.Queue
 	marks := slices.DeleteFunc(slices.Sorted(maps.Keys(q.OnMove)), func(c string) bool { return !q.Marks(c) })
@@ -92,15 +93,24 @@ func (v *verifier) markDefaults(ctx context.Context, t *catalog.Table) error {
 	if err != nil {
 		return err
 	}
+	defaults := map[string]string{}
 	var column, expression string
-	_, err = pgx.ForEachRow(rows, []any{&column, &expression}, func() error {
-		if isDefault(expression, q.OnMove[column]) {
-			v.error("mark_is_default", at(t, column), alter(t, column, "drop default"),
-				"A move writes what the column has by default, so free jobs count as dead ones.")
-		}
+	if _, err := pgx.ForEachRow(rows, []any{&column, &expression}, func() error {
+		defaults[column] = expression
 		return nil
-	})
-	return err
+	}); err != nil {
+		return err
+	}
+	for _, column := range marks {
+		isTime := q.OnMove[column] == mapping.Now
+		isSet := slices.ContainsFunc(t.Columns, func(c catalog.Column) bool { return c.Name == column && c.NotNull })
+		if met := isTime && isSet || isDefault(defaults[column], q.OnMove[column]); !met {
+			return nil
+		}
+	}
+	v.error("mark_is_default", at(t, marks[0]), "",
+		"A move writes what free rows may have, by default or since the column is never NULL: they count as dead.")
+	return nil
 }
 
 // isDefault reports whether a default gives a value of a set. It knows constants, and
