@@ -98,7 +98,7 @@ func TestAJobThatMeetsAReadOnlyServerKeepsNoOther(t *testing.T) {
 	require.Equal(t, 1, result.FailedCount)
 }
 
-// An operator greps for the library's name, and an error that lacks it is nobody's.
+// An operator greps for the library's name, and does not find an error without it.
 func TestErrorsOfAnApplyBeginWithThePackage(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

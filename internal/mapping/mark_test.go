@@ -74,10 +74,10 @@ func TestARedriveClearsTimesOnlyWhereNothingElseUndoesAMark(t *testing.T) {
 		move, reset set
 		want        map[string]string
 	}{
-		"a time alone":                 {move: set{"dead_at": mapping.Now}, want: map[string]string{"dead_at": "null"}},
-		"a time that a reset writes":   {move: set{"dead_at": mapping.Now}, reset: set{"dead_at": nil}, want: map[string]string{"dead_at": "null"}},
-		"beside a time to run":         {move: set{"run_at": "infinity", "at": mapping.Now}, want: map[string]string{}},
-		"beside a mark that is undone": {move: set{"dead": true, "at": mapping.Now}, reset: set{"dead": false}, want: map[string]string{"dead": "'false'"}},
+		"a time alone":               {move: set{"dead_at": mapping.Now}, want: map[string]string{"dead_at": "null"}},
+		"a time that a reset writes": {move: set{"dead_at": mapping.Now}, reset: set{"dead_at": nil}, want: map[string]string{"dead_at": "null"}},
+		"with a time to run":         {move: set{"run_at": "infinity", "at": mapping.Now}, want: map[string]string{}},
+		"with a mark that is undone": {move: set{"dead": true, "at": mapping.Now}, reset: set{"dead": false}, want: map[string]string{"dead": "'false'"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

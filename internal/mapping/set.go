@@ -41,13 +41,13 @@ func (b *builder) updates() {
 	b.Add("set_close", list(append(append(b.toState(b.dead), count...), end...)))
 	b.Add("set_closed", list(append(b.toState(b.dead), end...)))
 	b.Add("is_reset", b.isState(b.retrying))
-	b.told()
+	b.deadRows()
 	b.Add("set_requeue", list(b.requeue()))
 }
 
-// told adds how a dead job's row is told from others. Without a state it is told by what
+// deadRows adds how a dead job's row differs from others. Without a state it is told by what
 // a move wrote; where that cannot tell it, no row counts as dead.
-func (b *builder) told() {
+func (b *builder) deadRows() {
 	dead, closed, requeued := b.isState(b.dead), b.isState(b.dead), b.isState(b.retrying)
 	switch {
 	case b.state != "":
