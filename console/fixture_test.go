@@ -1,0 +1,104 @@
+package console_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/console"
+	"github.com/lease-governance/leasereaper/internal/pgtest"
+)
+
+// fill puts stale leases, live ones and dead letters into the reference tables.
+const fill = `
+insert into job_queue (job_kind, state, attempts, lease_owner, lease_until)
+select (array['send_invoice', 'charge_card', 'resize_image', 'sync_stock'])[1 + n % 4], 'leased', n % 5, 'worker-' || n % 7,
+  now() - make_interval(secs => 60 * n + 5)
+from generate_series(1, 60) n;
+insert into job_queue (job_kind, state, lease_owner, lease_until)
+select 'send_invoice', 'leased', 'worker-live-' || n % 3, now() + make_interval(secs => 25 * n)
+from generate_series(1, 40) n;
+with dead as (
+  insert into job_queue (job_kind, state, attempts, payload, last_error)
+  select (array['send_invoice', 'charge_card'])[1 + n % 2], 'dead_letter', 5,
+    jsonb_build_object('card', '4111-' || n), 'lease_expired_reaped_at_max_attempts'
+  from generate_series(1, 30) n
+  returning *
+)
+insert into job_dead_letter (job_id, job_kind, attempts, max_attempts, final_error, moved_by, moved_at, job)
+select job_id, job_kind, 5, 5, last_error, 'reaper', now() - interval '3 days', to_jsonb(dead) from dead;
+insert into queue_config (key, value, updated_by) values
+  ('queue.job_substrate.enabled', 'true', 'ops@example.com'), ('queue.lease.reaper_enabled', 'true', 'ops@example.com'),
+  ('queue.lease.reaper_dry_run_only', 'false', 'ops@example.com')`
+
+// filled is a pool on a database with jobs in it.
+func filled(t testing.TB) *pgxpool.Pool {
+	t.Helper()
+	pool := pgtest.New(t)
+	_, err := pool.Exec(t.Context(), fill)
+	require.NoError(t, err)
+	return pool
+}
+
+// as is an Access that knows one person.
+func as(actor string, level console.Level) func(*http.Request) (string, console.Level, error) {
+	return func(*http.Request) (string, console.Level, error) { return actor, level, nil }
+}
+
+// shop is a Config of one database that somebody may do all with.
+func shop(pool *pgxpool.Pool) console.Config {
+	return console.Config{
+		Databases: []console.Database{{Name: "shop", Colour: "teal", Look: pool, Act: pool}},
+		Access:    as("alice", console.LevelGates),
+	}
+}
+
+// handler makes a console.
+func handler(t testing.TB, cfg console.Config) http.Handler {
+	t.Helper()
+	h, err := console.New(cfg)
+	require.NoError(t, err)
+	return h
+}
+
+// reply is an answer with its body.
+type reply struct {
+	*http.Response
+
+	body string
+}
+
+// send sends a request, with headers as name and value in turn.
+func send(t testing.TB, h http.Handler, method, target, body string, headers ...string) reply {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	answer := w.Result()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	return reply{answer, string(text)}
+}
+
+func get(t testing.TB, h http.Handler, target string, headers ...string) reply {
+	t.Helper()
+	return send(t, h, http.MethodGet, target, "", headers...)
+}
+
+func post(t testing.TB, h http.Handler, target string, form url.Values, headers ...string) reply {
+	t.Helper()
+	return send(t, h, http.MethodPost, target, form.Encode(), headers...)
+}
