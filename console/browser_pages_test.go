@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,17 +14,20 @@ import (
 // host tells it who looks at the queue.
 func TestPagesKeepTheirPolicyUnderAPrefix(t *testing.T) {
 	t.Parallel()
-	h := handler(t, shop(filled(t)))
+	cfg := crowded(t)
+	h := handler(t, cfg)
+	pages := append(slices.Clone(lookPages), "/shop/history", "/shop/letter?id="+aLetter(t, cfg), "/billing/overview",
+		"/shop/purge?unredriven=yes&older=1h")
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1280, 390} {
 			t.Run(fmt.Sprintf("%s at %d pixels", scheme, width), func(t *testing.T) {
 				t.Parallel()
 				b := open(t, h, theme(scheme), chromedp.EmulateViewport(width, 900))
-				for _, page := range lookPages {
+				for _, page := range pages {
 					b.visit(page)
 					require.LessOrEqual(t, eval[int64](b, "document.documentElement.scrollWidth"), width, "%s is too wide", page)
 					require.NotEqual(t, "Times New Roman", eval[string](b, "getComputedStyle(document.body).fontFamily"), "the stylesheet")
-					name, _, _ := strings.Cut(strings.TrimPrefix(page, "/shop/"), "?")
+					name := strings.NewReplacer("/", "-", "?", "-", "&", "-", "=", "-").Replace(page[1:min(len(page), 30)])
 					b.picture(fmt.Sprintf("%s-%s-%d", name, scheme, width))
 				}
 				b.mu.Lock()

@@ -37,7 +37,7 @@ func expiryChart(expiries []expiry) template.HTML {
 	}
 	label := fmt.Sprintf("%d leases expire within %d minutes unless their workers renew them; most in one minute: %d",
 		within, chartMinutes, largest(minutes[:]))
-	return columns(label, fmt.Sprintf("now to %d min from now, a column a minute", chartMinutes), minutes[:], nil)
+	return columns(label, "one column for each minute from now", minutes[:], nil)
 }
 
 // passChart shows resets and moves of the last passes, oldest first.
@@ -49,7 +49,7 @@ func passChart(passes []pass) template.HTML {
 	}
 	label := fmt.Sprintf("resets and moves of the last %d passes; most in one pass: %d resets, %d moves",
 		len(passes), largest(resets), largest(moves))
-	return columns(label, "oldest pass left, newest right; resets, and moves on top", resets, moves)
+	return columns(label, "oldest pass left, newest right; moves stand on resets", resets, moves)
 }
 
 func largest(values []int) int {
@@ -82,8 +82,13 @@ func columns(label, caption string, values, onTop []int) template.HTML {
 		}
 	}
 	fmt.Fprintf(&b, `</svg><figcaption>%s. %s.</figcaption></figure>`,
-		template.HTMLEscapeString(strings.ToUpper(label[:1])+label[1:]), template.HTMLEscapeString(caption))
+		capital(label), capital(caption))
 	return template.HTML(b.String()) //nolint:gosec // numbers, and texts that are escaped
+}
+
+// capital is a text as a sentence begins.
+func capital(text string) string {
+	return template.HTMLEscapeString(strings.ToUpper(text[:1]) + text[1:])
 }
 
 // column draws one part of a column, and returns where the next begins.

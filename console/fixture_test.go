@@ -7,12 +7,14 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/console"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/reaper"
 )
 
 // fill puts stale leases, live ones and dead letters into the reference tables.
@@ -59,6 +61,31 @@ func shop(pool *pgxpool.Pool) console.Config {
 	}
 }
 
+// crowded is a console with all that it can show: two databases, an audit table, passes.
+func crowded(t testing.TB) console.Config {
+	t.Helper()
+	pool := filled(t)
+	_, err := pool.Exec(t.Context(), `create table reaper_audit (applied_at timestamptz not null default now(),
+		actor text not null, reset_count integer not null, dead_letter_count integer not null,
+		failed_count integer not null, result jsonb not null)`)
+	require.NoError(t, err)
+	audit := console.Audit{}
+	r, err := reaper.New(pool, reaper.Config{OnApply: audit.Write})
+	require.NoError(t, err)
+	passes := &console.Passes{}
+	for limit := range 4 {
+		result, err := r.Apply(t.Context(), "shop-reaper", limit+1)
+		require.NoError(t, err)
+		passes.Add(t.Context(), reaper.Pass{Result: result, Took: 12 * time.Millisecond})
+	}
+	passes.Add(t.Context(), reaper.Pass{Err: reaper.ErrReadOnly, Took: time.Millisecond})
+	cfg := shop(pool)
+	cfg.ShowPayloads = true
+	cfg.Databases[0].History, cfg.Databases[0].Passes = audit, passes
+	cfg.Databases = append(cfg.Databases, console.Database{Name: "billing", Colour: "red", Look: pool})
+	return cfg
+}
+
 // handler makes a console.
 func handler(t testing.TB, cfg console.Config) http.Handler {
 	t.Helper()
@@ -101,4 +128,13 @@ func get(t testing.TB, h http.Handler, target string, headers ...string) reply {
 func post(t testing.TB, h http.Handler, target string, form url.Values, headers ...string) reply {
 	t.Helper()
 	return send(t, h, http.MethodPost, target, form.Encode(), headers...)
+}
+
+// aLetter is the id of a dead letter.
+func aLetter(t testing.TB, cfg console.Config) string {
+	t.Helper()
+	var id string
+	const sql = "select dead_letter_id::text from job_dead_letter order by moved_at, dead_letter_id limit 1"
+	require.NoError(t, cfg.Databases[0].Look.QueryRow(t.Context(), sql).Scan(&id))
+	return id
 }

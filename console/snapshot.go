@@ -26,7 +26,7 @@ type snapshot struct {
 type tally struct {
 	Name   string `json:"name"`
 	Count  int    `json:"count"`
-	Moves  int    `json:"moves"`                 // how many of them would be moved
+	Moves  int    `json:"moves"`                  // how many of them would be moved
 	Oldest int64  `json:"oldest_overdue_seconds"` // how long the oldest is overdue
 }
 
