@@ -61,12 +61,12 @@ func (c *console) caller(r *http.Request) (caller, error) {
 func (who caller) refusal(needs Level, db *database) *failure {
 	switch {
 	case who.Level < needs && needs == LevelLook:
-		return &failure{status: http.StatusForbidden, text: "You may not look at this console."}
+		return &failure{status: http.StatusForbidden, Text: "You may not look at this console."}
 	case who.Level < needs:
-		return &failure{status: http.StatusForbidden, text: fmt.Sprintf(
+		return &failure{status: http.StatusForbidden, Text: fmt.Sprintf(
 			"You may not do this. It takes the level %q with a name; yours is %q.", needs, who.Level)}
 	case needs > LevelLook && db != nil && !db.acts():
-		return &failure{status: http.StatusForbidden, text: "Nothing can be changed in this database: " +
+		return &failure{status: http.StatusForbidden, Text: "Nothing can be changed in this database: " +
 			"the console has no connection to it that may write."}
 	}
 	return nil

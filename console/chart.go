@@ -47,7 +47,7 @@ func passChart(passes []pass) template.HTML {
 		at := len(passes) - 1 - i
 		resets[at], moves[at] = p.Resets, p.Moves
 	}
-	label := fmt.Sprintf("resets and moves of the last %d passes; most in one pass: %d resets, %d moves",
+	label := fmt.Sprintf("resets and moves of the last %d passes; most in one pass: %d reset, %d moved",
 		len(passes), largest(resets), largest(moves))
 	return columns(label, "oldest pass left, newest right; moves stand on resets", resets, moves)
 }

@@ -189,5 +189,5 @@ func share[T any](rq *request, key string, read func(context.Context) (T, error)
 
 // failure is the answer when there is nothing to show but the trouble.
 func (t *trouble) failure() error {
-	return &failure{status: t.status, text: t.Text, cause: t.cause, trouble: t}
+	return &failure{status: t.status, Text: t.Text, cause: t.cause, trouble: t}
 }

@@ -138,3 +138,17 @@ func aLetter(t testing.TB, cfg console.Config) string {
 	require.NoError(t, cfg.Databases[0].Look.QueryRow(t.Context(), sql).Scan(&id))
 	return id
 }
+
+// setting is the value of a setting.
+func setting(t testing.TB, pool *pgxpool.Pool, key string) string {
+	t.Helper()
+	return one[string](t, pool, "select coalesce((select value from queue_config where key = '"+key+"'), '')")
+}
+
+// one reads one value.
+func one[T any](t testing.TB, pool *pgxpool.Pool, sql string) T {
+	t.Helper()
+	var value T
+	require.NoError(t, pool.QueryRow(t.Context(), sql).Scan(&value))
+	return value
+}

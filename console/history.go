@@ -111,7 +111,7 @@ type historyPage struct {
 
 func (c *console) history(rq *request) (*answer, error) {
 	if rq.db.cfg.History == nil {
-		return nil, &failure{status: http.StatusNotFound, text: "No audit table is configured for this database."}
+		return nil, &failure{status: http.StatusNotFound, Text: "No audit table is configured for this database."}
 	}
 	page, trouble, err := share(rq, "history", func(ctx context.Context) (*historyPage, error) {
 		page := &historyPage{}

@@ -66,7 +66,7 @@ type lettersPage struct {
 func (rq *request) store() (deadletter.Store, error) {
 	if rq.db.store == nil {
 		return deadletter.Store{}, &failure{status: http.StatusNotFound,
-			text: "The dead letters of this database are not in a table that the console can read."}
+			Text: "The dead letters of this database are not in a table that the console can read."}
 	}
 	return *rq.db.store, nil
 }
@@ -139,7 +139,7 @@ func (c *console) readLetter(ctx context.Context, db *database, store deadletter
 		return nil, err
 	}
 	if len(found.Letters) == 0 {
-		return nil, &failure{status: http.StatusNotFound, text: "There is no such dead letter. It may have been purged."}
+		return nil, &failure{status: http.StatusNotFound, Text: "There is no such dead letter. It may have been purged."}
 	}
 	page := &letterPage{Letter: found.Letters[0], Hidden: true}
 	c.redact(page)

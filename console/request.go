@@ -36,7 +36,7 @@ type answer struct {
 // failure is an answer that is no page.
 type failure struct {
 	status int
-	text   string // a sentence or more, for people
+	Text   string // a sentence or more, for people
 	cause  error  // for the log
 
 	trouble *trouble // since when, if reads have failed before
@@ -44,16 +44,16 @@ type failure struct {
 
 func (f *failure) Error() string {
 	if f.cause != nil {
-		return f.text + " " + f.cause.Error()
+		return f.Text + " " + f.cause.Error()
 	}
-	return f.text
+	return f.Text
 }
 
 func (f *failure) Unwrap() error { return f.cause }
 
 // badRequest is the answer to what a form or an address should not hold.
 func badRequest(text string) error {
-	return &failure{status: http.StatusBadRequest, text: text}
+	return &failure{status: http.StatusBadRequest, Text: text}
 }
 
 // actTimeout bounds a change that somebody asks for.
@@ -73,7 +73,7 @@ func (c *console) handle(rt route) http.Handler {
 			return
 		}
 		if db == nil && r.PathValue("db") != "" {
-			c.answerFailure(w, r, who, nil, &failure{status: http.StatusNotFound, text: "There is no such database here."})
+			c.answerFailure(w, r, who, nil, &failure{status: http.StatusNotFound, Text: "There is no such database here."})
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), actTimeout)
@@ -99,10 +99,10 @@ func asFailure(err error) *failure {
 	case errors.As(err, &f):
 		return f
 	case errors.Is(err, errNobody):
-		return &failure{status: http.StatusUnauthorized, text: "The console does not know who you are.", cause: err}
+		return &failure{status: http.StatusUnauthorized, Text: "The console does not know who you are.", cause: err}
 	}
 	status, text := explain(err)
-	return &failure{status: status, text: text, cause: err}
+	return &failure{status: status, Text: text, cause: err}
 }
 
 // home goes to the overview of the database that is asked for, or of the first one.
@@ -122,7 +122,7 @@ func (c *console) home(rq *request) (*answer, error) {
 // unknown answers every other path, and methods that a path does not take.
 func (c *console) unknown(rq *request) (*answer, error) {
 	if rq.Method != http.MethodGet && rq.Method != http.MethodHead && rq.Method != http.MethodPost {
-		return nil, &failure{status: http.StatusMethodNotAllowed, text: "The console takes GET and POST alone."}
+		return nil, &failure{status: http.StatusMethodNotAllowed, Text: "The console takes GET and POST alone."}
 	}
-	return nil, &failure{status: http.StatusNotFound, text: "There is no such page here."}
+	return nil, &failure{status: http.StatusNotFound, Text: "There is no such page here."}
 }

@@ -83,7 +83,7 @@ func (c *console) answerFailure(w http.ResponseWriter, r *http.Request, who call
 	}
 	t := f.trouble
 	if t == nil {
-		t = &trouble{Text: f.text, Since: time.Now()}
+		t = &trouble{Text: f.Text, Since: time.Now()}
 	}
 	if wantsJSON(r) {
 		_ = writeJSON(w, f.status, t) // texts can be written
