@@ -125,11 +125,12 @@ func (b *tab) text(selector string) string {
 func eval[T any](b *tab, script string) T {
 	b.t.Helper()
 	var value T
-	b.run(chromedp.Evaluate(script, &value, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
-		return p.WithAwaitPromise(true)
-	}))
+	b.run(chromedp.Evaluate(script, &value, awaited))
 	return value
 }
+
+// awaited waits for what a script promises.
+func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
 // poll waits until a script is true.
 func (b *tab) poll(script string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -187,7 +188,11 @@ func share[T any](rq *request, key string, read func(context.Context) (T, error)
 	return value, got.trouble, nil
 }
 
-// failure is the answer when there is nothing to show but the trouble.
+// failure is the answer when there is nothing to show but the trouble. What is wrong
+// with the request is wrong at once, not since.
 func (t *trouble) failure() error {
+	if t.status < http.StatusInternalServerError {
+		return &failure{status: t.status, Text: t.Text, cause: t.cause}
+	}
 	return &failure{status: t.status, Text: t.Text, cause: t.cause, trouble: t}
 }

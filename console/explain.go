@@ -21,7 +21,10 @@ var errPanicked = errors.New("console: reading panicked")
 func explain(err error) (status int, text string) {
 	var pgErr *pgconn.PgError
 	var value *gates.ValueError
+	var f *failure
 	switch {
+	case errors.As(err, &f):
+		return f.status, f.Text
 	case errors.Is(err, reaper.ErrOutcomeUnknown), errors.Is(err, deadletter.ErrOutcomeUnknown):
 		return http.StatusServiceUnavailable, "The connection broke while the change was being committed. " +
 			"It happened whole or not at all. Look at the queue, and try again: that is safe."

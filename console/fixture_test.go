@@ -152,3 +152,5 @@ func one[T any](t testing.TB, pool *pgxpool.Pool, sql string) T {
 	require.NoError(t, pool.QueryRow(t.Context(), sql).Scan(&value))
 	return value
 }
+
+func containsCard(text string) bool { return strings.Contains(text, "4111-") }
