@@ -180,19 +180,17 @@ func TestPagesHaveNoSeriousAccessibilityFault(t *testing.T) {
 	h, script := handler(t, cfg), axe(t)
 	pages := append(slices.Clone(lookPages), "/shop/history", "/shop/letter?id="+aLetter(t, cfg),
 		"/shop/purge?unredriven=yes&older=1h", "/shop/nowhere", "/billing/gates")
-	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int64{1280, 390} {
-			t.Run(scheme, func(t *testing.T) {
-				t.Parallel()
-				b := open(t, h, theme(scheme), chromedp.EmulateViewport(width, 900))
-				for _, page := range pages {
-					b.visit(page)
-					b.run(chromedp.Evaluate(script, nil))
-					found := eval[[]string](b, `axe.run().then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical")
-						.map((v) => v.id + ": " + v.nodes.map((n) => n.html).join(" ")))`)
-					require.Empty(t, found, "%s at %d", page, width)
-				}
-			})
-		}
+	for scheme, width := range map[string]int64{"light": 1280, "dark": 390} {
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			b := open(t, h, theme(scheme), chromedp.EmulateViewport(width, 900))
+			for _, page := range pages {
+				b.visit(page)
+				b.run(chromedp.Evaluate(script, nil))
+				found := eval[[]string](b, `axe.run().then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical")
+					.map((v) => v.id + ": " + v.nodes.map((n) => n.html).join(" ")))`)
+				require.Empty(t, found, "%s at %d", page, width)
+			}
+		})
 	}
 }
