@@ -95,9 +95,10 @@ func TestPagesAreJSONOnRequest(t *testing.T) {
 	require.Contains(t, get(t, h, "/shop/jobs").Header.Get("Content-Type"), "text/html")
 	require.Contains(t, get(t, h, "/shop/jobs", "Accept", "text/html,application/json;q=0.5").Header.Get("Content-Type"), "text/html")
 
+	plan, letters := &reaper.DryRunResult{}, &deadletter.Page{}
 	shapes := map[string]any{
-		"/shop/overview": &map[string]any{}, "/shop/jobs": &reaper.DryRunResult{}, "/shop/plan?limit=3": &reaper.DryRunResult{},
-		"/shop/gates": &map[string]any{}, "/shop/letters": &deadletter.Page{}, "/shop/verify": &reaper.Report{},
+		"/shop/overview": &map[string]any{}, "/shop/jobs": &reaper.DryRunResult{}, "/shop/plan?limit=3": plan,
+		"/shop/gates": &map[string]any{}, "/shop/letters": letters, "/shop/verify": &reaper.Report{},
 		"/shop/redrive": &map[string]any{}, "/shop/purge?older=1d": &map[string]any{},
 	}
 	for page, shape := range shapes {
@@ -108,8 +109,8 @@ func TestPagesAreJSONOnRequest(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(dotted.body), shape), page)
 		require.True(t, json.Valid([]byte(get(t, h, page, "Accept", "application/json").body)), page)
 	}
-	require.Len(t, shapes["/shop/plan?limit=3"].(*reaper.DryRunResult).Jobs, 3)
-	require.NotEmpty(t, shapes["/shop/letters"].(*deadletter.Page).Letters)
+	require.Len(t, plan.Jobs, 3)
+	require.NotEmpty(t, letters.Letters)
 
 	missing := get(t, h, "/nowhere/jobs.json")
 	require.Equal(t, http.StatusNotFound, missing.StatusCode)

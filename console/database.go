@@ -59,12 +59,16 @@ func newDatabase(d Database, fresh time.Duration) (*database, error) {
 	return db, nil
 }
 
-// Name and Colour are for the templates.
-func (d *database) Name() string   { return d.cfg.Name }
+// Name is for the templates.
+func (d *database) Name() string { return d.cfg.Name }
+
+// Colour is for the templates.
 func (d *database) Colour() string { return d.cfg.Colour }
 
-// HasLetters and HasHistory say which pages there are.
+// HasLetters reports whether there are pages of dead letters.
 func (d *database) HasLetters() bool { return d.store != nil }
+
+// HasHistory reports whether there is a page of what was applied.
 func (d *database) HasHistory() bool { return d.cfg.History != nil }
 
 // acts reports whether anything can be changed here.

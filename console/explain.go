@@ -34,7 +34,8 @@ func explain(err error) (status int, text string) {
 	case isInvalid(err):
 		return http.StatusBadRequest, "That is not valid: " + err.Error()
 	case errors.Is(err, reaper.ErrReadOnly), errors.Is(err, deadletter.ErrReadOnly):
-		return http.StatusServiceUnavailable, "The database is read-only now: a standby, or set so. Nothing was changed."
+		return http.StatusServiceUnavailable, "The database is read-only now: a standby, or set so. " +
+			"Nothing was changed."
 	case errors.As(err, &pgErr) && pgErr.SeverityUnlocalized != "FATAL":
 		return http.StatusBadGateway, fmt.Sprintf("PostgreSQL rejects a statement: %s (SQLSTATE %s).%s",
 			pgErr.Message, pgErr.Code, hintOf(pgErr.Code))

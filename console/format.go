@@ -76,7 +76,7 @@ func span(seconds int64) string {
 	return fmt.Sprintf("%d d %d h", seconds/day, seconds%day/hour)
 }
 
-// stamp writes a time, which is in UTC on all pages.
+// stamp writes a time, which is in UTC on all pages. It is made of digits alone.
 func stamp(t any) template.HTML {
 	at, ok := moment(t)
 	if !ok {
@@ -86,7 +86,7 @@ func stamp(t any) template.HTML {
 		return "-infinity"
 	}
 	at = at.UTC()
-	return template.HTML(`<time datetime="` + at.Format(time.RFC3339) + `">` + //nolint:gosec // digits alone
+	return template.HTML(`<time datetime="` + at.Format(time.RFC3339) + `">` +
 		at.Format("2006-01-02 15:04:05") + `</time>`)
 }
 
@@ -157,7 +157,8 @@ func indent(document []byte) string {
 
 // failedReads says since when reads have failed, and how old the page is.
 func failedReads(t *trouble, now time.Time) string {
-	text := fmt.Sprintf("This has been so since %s UTC, for %s.", t.Since.UTC().Format(time.TimeOnly), span(int64(now.Sub(t.Since).Seconds())))
+	text := fmt.Sprintf("This has been so since %s UTC, for %s.",
+		t.Since.UTC().Format(time.TimeOnly), span(int64(now.Sub(t.Since).Seconds())))
 	if t.Seen.IsZero() {
 		return text + " There is nothing older to show."
 	}

@@ -75,6 +75,7 @@ func static(w http.ResponseWriter, r *http.Request) {
 // denyForged answers a request that another site's page has sent.
 func (c *console) denyForged(w http.ResponseWriter, r *http.Request) {
 	c.log.Warn("console refused a request from another origin")
-	c.answerFailure(w, r, caller{}, nil, &failure{status: http.StatusForbidden, Text: "This request came from another site's page. " +
-		"Nothing was changed. If a proxy stands before the console, its origin must be in TrustedOrigins."})
+	c.answerFailure(w, r, caller{}, nil, &failure{status: http.StatusForbidden, Text: "This request came " +
+		"from another site's page. Nothing was changed. " +
+		"If a proxy stands before the console, its origin must be in TrustedOrigins."})
 }

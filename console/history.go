@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -111,7 +110,7 @@ type historyPage struct {
 
 func (c *console) history(rq *request) (*answer, error) {
 	if rq.db.cfg.History == nil {
-		return nil, &failure{status: http.StatusNotFound, Text: "No audit table is configured for this database."}
+		return nil, notFound("No audit table is configured for this database.")
 	}
 	page, trouble, err := share(rq, "history", func(ctx context.Context) (*historyPage, error) {
 		page := &historyPage{}

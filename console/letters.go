@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -65,8 +64,8 @@ type lettersPage struct {
 // store is the store of a request's database.
 func (rq *request) store() (deadletter.Store, error) {
 	if rq.db.store == nil {
-		return deadletter.Store{}, &failure{status: http.StatusNotFound,
-			Text: "The dead letters of this database are not in a table that the console can read."}
+		return deadletter.Store{}, notFound(
+			"The dead letters of this database are not in a table that the console can read.")
 	}
 	return *rq.db.store, nil
 }
@@ -80,14 +79,16 @@ func (c *console) letters(rq *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, trouble, err := share(rq, "letters?"+form.Query(form.After), func(ctx context.Context) (*deadletter.Page, error) {
+	read := func(ctx context.Context) (*deadletter.Page, error) {
 		return deadletter.List(ctx, rq.db.look, store, filter, lettersShown)
-	})
+	}
+	page, trouble, err := share(rq, "letters?"+form.Query(form.After), read)
 	if err != nil {
 		return nil, err
 	}
 	return &answer{
-		page: "letters", title: "Dead letters", data: lettersPage{page, form}, value: page, live: true, trouble: trouble,
+		page: "letters", title: "Dead letters", data: lettersPage{page, form}, value: page,
+		live: true, trouble: trouble,
 	}, nil
 }
 
@@ -129,7 +130,9 @@ func (c *console) letter(rq *request) (*answer, error) {
 }
 
 // readLetter reads the payload only if the configuration shows it.
-func (c *console) readLetter(ctx context.Context, db *database, store deadletter.Store, id string) (*letterPage, error) {
+func (c *console) readLetter(
+	ctx context.Context, db *database, store deadletter.Store, id string,
+) (*letterPage, error) {
 	list := deadletter.List
 	if c.cfg.ShowPayloads {
 		list = deadletter.ListWithJobs
@@ -139,7 +142,7 @@ func (c *console) readLetter(ctx context.Context, db *database, store deadletter
 		return nil, err
 	}
 	if len(found.Letters) == 0 {
-		return nil, &failure{status: http.StatusNotFound, Text: "There is no such dead letter. It may have been purged."}
+		return nil, notFound("There is no such dead letter. It may have been purged.")
 	}
 	page := &letterPage{Letter: found.Letters[0], Hidden: true}
 	c.redact(page)

@@ -46,7 +46,8 @@ func (p *Passes) Add(_ context.Context, done reaper.Pass) {
 	case done.Result != nil && done.Result.Refused:
 		added.Refused = done.Result.Reason
 	case done.Result != nil:
-		added.Resets, added.Moves, added.Failed = done.Result.ResetCount, done.Result.DeadLetterCount, done.Result.FailedCount
+		added.Resets, added.Moves = done.Result.ResetCount, done.Result.DeadLetterCount
+		added.Failed = done.Result.FailedCount
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

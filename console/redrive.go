@@ -109,7 +109,8 @@ func (c *console) redrive(rq *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := deadletter.Redrive(rq.Context(), rq.db.cfg.Act, store, rq.who.Actor, deadletter.Filter{IDs: ids}, len(ids))
+	shown := deadletter.Filter{IDs: ids}
+	result, err := deadletter.Redrive(rq.Context(), rq.db.cfg.Act, store, rq.who.Actor, shown, len(ids))
 	if err != nil {
 		return nil, err
 	}

@@ -56,6 +56,8 @@ func badRequest(text string) error {
 	return &failure{status: http.StatusBadRequest, Text: text}
 }
 
+func notFound(text string) *failure { return &failure{status: http.StatusNotFound, Text: text} }
+
 // actTimeout bounds a change that somebody asks for.
 const actTimeout = 5 * time.Minute
 
@@ -73,7 +75,7 @@ func (c *console) handle(rt route) http.Handler {
 			return
 		}
 		if db == nil && r.PathValue("db") != "" {
-			c.answerFailure(w, r, who, nil, &failure{status: http.StatusNotFound, Text: "There is no such database here."})
+			c.answerFailure(w, r, who, nil, notFound("There is no such database here."))
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), actTimeout)
@@ -124,5 +126,5 @@ func (c *console) unknown(rq *request) (*answer, error) {
 	if rq.Method != http.MethodGet && rq.Method != http.MethodHead && rq.Method != http.MethodPost {
 		return nil, &failure{status: http.StatusMethodNotAllowed, Text: "The console takes GET and POST alone."}
 	}
-	return nil, &failure{status: http.StatusNotFound, Text: "There is no such page here."}
+	return nil, notFound("There is no such page here.")
 }

@@ -52,7 +52,7 @@ func (c *console) answer(w http.ResponseWriter, rq *request, got *answer) {
 // answerJSON writes no old data: a program cannot see how old it is.
 func (c *console) answerJSON(w http.ResponseWriter, rq *request, got *answer) {
 	if got.trouble != nil {
-		writeJSON(w, got.trouble.status, got.trouble)
+		_ = writeJSON(w, got.trouble.status, got.trouble) // texts can be written
 		return
 	}
 	value := got.value

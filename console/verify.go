@@ -30,7 +30,8 @@ func (c *console) verify(rq *request) (*answer, error) {
 	if rq.db.actor != nil {
 		r = rq.db.actor
 	}
-	found, trouble, err := share(rq, "verify", func(ctx context.Context) (*reaper.Report, error) { return r.Verify(ctx) })
+	look := func(ctx context.Context) (*reaper.Report, error) { return r.Verify(ctx) }
+	found, trouble, err := share(rq, "verify", look)
 	if err != nil {
 		return nil, err
 	}
