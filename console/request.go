@@ -87,7 +87,7 @@ func (c *console) handle(rt route) http.Handler {
 			return
 		}
 		if rt.needs > LevelLook {
-			c.log.Info("console changed something", slog.String("actor", who.Actor),
+			c.log.Info("console acted", slog.String("actor", who.Actor),
 				slog.String("database", db.Name()), slog.String("path", r.URL.Path))
 		}
 		c.answer(w, rq, got)
