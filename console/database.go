@@ -105,14 +105,15 @@ func (d *database) statements() (statements, error) {
 	q := d.cfg.Reaper.Queue.DeadLetterQueue()
 	var n pgtext.Names
 	n.Name("queue", q.Table)
-	n.Name("letters", pgx.Identifier{"job_dead_letter"})
+	letters, settings := pgx.Identifier{"job_dead_letter"}, pgx.Identifier{"queue_config"}
 	if d.store != nil && len(d.store.Table.Name) > 0 {
-		n.Name("letters", d.store.Table.Name)
+		letters = d.store.Table.Name
 	}
-	n.Name("settings", pgx.Identifier{"queue_config"})
 	if d.settings != nil && len(d.settings.Name) > 0 {
-		n.Name("settings", d.settings.Name)
+		settings = d.settings.Name
 	}
+	n.Name("letters", letters)
+	n.Name("settings", settings)
 	for _, column := range []struct{ placeholder, name string }{
 		{"job_id", q.JobID}, {"job_kind", q.JobKind}, {"state", q.State}, {"attempts", q.Attempts},
 		{"max_attempts", q.MaxAttempts}, {"scheduled_at", q.ScheduledAt}, {"lease_owner", q.LeaseOwner},
@@ -130,12 +131,7 @@ func (d *database) statements() (statements, error) {
 }
 
 func render(n pgtext.Names) statements {
-	// A later pair of the same placeholder is the mapped name; a Replacer takes the first.
-	pairs := make([]string, 0, len(n.Pairs))
-	for i := len(n.Pairs) - 2; i >= 0; i -= 2 {
-		pairs = append(pairs, n.Pairs[i], n.Pairs[i+1])
-	}
-	names := strings.NewReplacer(pairs...)
+	names := strings.NewReplacer(n.Pairs...)
 	return statements{
 		expiries: names.Replace(sqlExpiries), letters: names.Replace(sqlLetters), job: names.Replace(sqlJob),
 		states: names.Replace(sqlStates), stamps: names.Replace(sqlStamps),
