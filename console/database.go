@@ -166,7 +166,7 @@ func (p readOnly) BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, e
 
 // read calls do in one snapshot that cannot write.
 func (p readOnly) read(ctx context.Context, do func(pgx.Tx) error) error {
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead}
 	tx, err := p.BeginTx(ctx, options)
 	if err != nil {
 		return err
