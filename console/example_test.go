@@ -1,9 +1,11 @@
 package console_test
 
 import (
+	"context"
 	"errors"
-	"log"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -12,9 +14,14 @@ import (
 
 // The console is mounted like any handler. Access asks whatever knows who is signed in.
 func ExampleNew() {
-	var look, act *pgxpool.Pool // two roles on the same database
+	pool, err := pgxpool.New(context.Background(), "postgres://localhost/shop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pool.Close()
 	handler, err := console.New(console.Config{
-		Databases: []console.Database{{Name: "shop", Colour: "teal", Look: look, Act: act}},
+		Databases: []console.Database{{Name: "shop", Colour: "teal", Look: pool, Act: pool}},
 		Access: func(r *http.Request) (string, console.Level, error) {
 			actor := r.Header.Get("X-Forwarded-User") // set by the proxy, which removes what others send
 			if actor == "" {
@@ -24,8 +31,14 @@ func ExampleNew() {
 		},
 	})
 	if err != nil {
-		log.Print(err)
+		fmt.Println(err)
 		return
 	}
-	http.Handle("/ops/leases/", http.StripPrefix("/ops/leases", handler))
+	mux := http.NewServeMux()
+	mux.Handle("/ops/leases/", http.StripPrefix("/ops/leases", handler))
+
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/ops/leases/", http.NoBody))
+	fmt.Println(answer.Code)
+	// Output: 401
 }
