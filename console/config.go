@@ -71,7 +71,8 @@ type Database struct {
 	// Reaper maps the tables, and says which leases are stale. It should be what the
 	// loop has, or the console shows other leases than the loop reaps. A CountUpTo of 0 is
 	// 10,000 here. Settings can be changed if Gates is a gates.Table, and dead letters
-	// are shown if DeadLetter is a deadletter.Table; nil counts as either.
+	// are shown if DeadLetter is a deadletter.Table; nil counts as either. A source of gates
+	// of your own is read in a read-only transaction too.
 	Reaper reaper.Config
 
 	// History reads what was applied, if the service keeps an audit table. [Audit] is
