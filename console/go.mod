@@ -6,7 +6,7 @@ require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/jackc/pgx/v5 v5.13.0
-	github.com/lease-governance/leasereaper v0.0.0
+	github.com/lease-governance/leasereaper v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 
@@ -29,4 +29,3 @@ require (
 	golang.org/x/text v0.41.0 // indirect
 )
 
-replace github.com/lease-governance/leasereaper => ../
