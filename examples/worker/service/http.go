@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	readyTimeout    = 2 * time.Second
 	requestTimeout  = 10 * time.Second
 	shutdownTimeout = 2 * time.Second
 )
@@ -38,10 +37,8 @@ func (s *Service) readyz(stopping context.Context, w http.ResponseWriter, r *htt
 		answer(w, http.StatusServiceUnavailable, "stopping")
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	if err := s.pool.Ping(ctx); err != nil {
-		answer(w, http.StatusServiceUnavailable, "database out of reach")
+	if reason := s.ready.check(r.Context()); reason != "" {
+		answer(w, http.StatusServiceUnavailable, reason)
 		return
 	}
 	answer(w, http.StatusOK, "ok")

@@ -26,6 +26,7 @@ type Service struct {
 	metrics *metrics.Metrics
 	worker  *work.Worker
 	loop    *reaper.Reaper
+	ready   readiness
 	reapJob *reapjob.Job // nil unless ReapAsJob
 }
 
@@ -84,6 +85,7 @@ func (s *Service) makeLoop() (err error) {
 		cfg.Grace += s.cfg.WatchdogGrace
 	}
 	s.loop, err = reaper.New(s.pool, cfg)
+	s.ready.loop = s.loop
 	return err
 }
 
