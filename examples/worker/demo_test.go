@@ -1,11 +1,20 @@
 package main
 
 import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/examples/worker/internal/fixture"
 )
 
 // The first thing that a newcomer runs fails, or its accounts are not those that it
@@ -38,4 +47,53 @@ func TestTheDemoHoldsItsWorkersToAccount(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first thing that somebody opens is the address that the demo prints.
+func TestTheDemoPrintsTheAddressOfItsConsole(t *testing.T) {
+	t.Parallel()
+	demo := exec.CommandContext(t.Context(), os.Args[0], "--demo", "--demo-for", "1m")
+	demo.Env = append(os.Environ(), asProgram+"=1")
+	demo.Cancel = func() error { return demo.Process.Signal(syscall.SIGTERM) }
+	stdout, err := demo.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, demo.Start())
+	defer func() {
+		require.NoError(t, demo.Process.Signal(syscall.SIGTERM))
+		_ = demo.Wait()
+	}()
+
+	address := regexp.MustCompile(`open the console: (http://127\.0\.0\.1:\d+/console/)$`)
+	var console string
+	for lines := bufio.NewScanner(stdout); console == "" && lines.Scan(); {
+		if found := address.FindStringSubmatch(lines.Text()); found != nil {
+			console = found[1]
+		}
+	}
+	require.NotEmpty(t, console)
+	go io.Copy(io.Discard, stdout) //nolint:errcheck // so that the demo goes on
+
+	overview := read(t, console)
+	require.Contains(t, overview, "<h1>Overview</h1>")
+	require.Contains(t, overview, "demo, level: gates")
+	for page, want := range map[string]string{
+		"queue/overview": "Last passes of the loop",
+		"queue/history":  "<td>worker-", // who reaped a killed worker's job
+	} {
+		require.Eventually(t, func() bool { return strings.Contains(read(t, console+page), want) },
+			fixture.Waiting, 100*time.Millisecond, want)
+	}
+}
+
+func read(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close() //nolint:errcheck // it was read
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, string(body))
+	return string(body)
 }

@@ -4,6 +4,8 @@ go 1.25.0
 
 replace github.com/lease-governance/leasereaper => ../../..
 
+replace github.com/lease-governance/leasereaper/console => ../../../console
+
 replace github.com/lease-governance/leasereaper/examples/worker => ..
 
 require (
@@ -32,6 +34,7 @@ require (
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/lease-governance/leasereaper v0.0.0 // indirect
+	github.com/lease-governance/leasereaper/console v0.0.0 // indirect
 	github.com/lib/pq v1.10.9 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect

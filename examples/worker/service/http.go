@@ -17,13 +17,16 @@ const (
 	shutdownTimeout = 2 * time.Second
 )
 
-// server serves /metrics, /healthz and /readyz. ctx ends when the service is
+// server serves /metrics, /healthz, /readyz and the console. ctx ends when the service is
 // being stopped.
 func (s *Service) server(ctx context.Context) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.Registry(), promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { s.readyz(ctx, w, r) })
+	if s.console != nil {
+		mux.Handle(consolePath+"/", s.console)
+	}
 	return &http.Server{Handler: mux, ReadHeaderTimeout: requestTimeout, WriteTimeout: requestTimeout}
 }
 
