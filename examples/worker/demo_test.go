@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/examples/worker/internal/fixture"
+	"github.com/lease-governance/leasereaper/gates"
 )
 
 // The first thing that a newcomer runs fails, or its accounts are not those that it
@@ -73,27 +75,21 @@ func TestTheDemoPrintsTheAddressOfItsConsole(t *testing.T) {
 	require.NotEmpty(t, console)
 	go io.Copy(io.Discard, stdout) //nolint:errcheck // so that the demo goes on
 
-	overview := read(t, console)
+	status, overview := fixture.Get(t, console)
+	require.Equal(t, 200, status, overview)
 	require.Contains(t, overview, "<h1>Overview</h1>")
-	require.Contains(t, overview, "demo, level: gates")
 	for page, want := range map[string]string{
 		"queue/overview": "Last passes of the loop",
 		"queue/history":  "<td>worker-", // who reaped a killed worker's job
 	} {
-		require.Eventually(t, func() bool { return strings.Contains(read(t, console+page), want) },
-			fixture.Waiting, 100*time.Millisecond, want)
+		require.Eventually(t, func() bool {
+			_, body := fixture.Get(t, console+page)
+			return strings.Contains(body, want)
+		}, fixture.Waiting, 100*time.Millisecond, want)
 	}
-}
-
-func read(t *testing.T, url string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	changed, err := http.PostForm(console+"queue/gates/close", url.Values{"key": {gates.ReaperEnabled}})
 	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, string(body))
-	return string(body)
+	require.NoError(t, changed.Body.Close())
+	_, body := fixture.Get(t, console+"queue/gates")
+	require.Contains(t, body, "by demo")
 }

@@ -96,10 +96,13 @@ func TestItStopsWithItsStandardInput(t *testing.T) {
 func TestInitMakesTheTables(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
+	const tables = `select count(*) from pg_tables where schemaname = 'public'`
 	for range 2 { // it may be said again
 		startProgram(t, pool, "worker", "--init").kill()
 	}
-	require.Equal(t, 4, fixture.One[int](t, pool, `select count(*) from pg_tables where schemaname = 'public'`))
+	require.Equal(t, 4, fixture.One[int](t, pool, tables))
+	startProgram(t, pool, "worker", "--init", "--audit").kill()
+	require.Equal(t, 5, fixture.One[int](t, pool, tables), "and the audit")
 	require.Zero(t, fixture.One[int](t, pool, `select count(*) from queue_config`), "the gates are the operators' to open")
 }
 

@@ -3,9 +3,7 @@ package alertstest_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -36,8 +34,10 @@ func exported(t *testing.T) []labels.Labels {
 		require.NoError(t, <-ended)
 	}()
 
+	status, text := fixture.Get(t, "http://"+listener.Addr().String()+"/metrics")
+	require.Equal(t, 200, status, text)
 	var all []labels.Labels
-	for line := range strings.Lines(scrape(t, "http://"+listener.Addr().String()+"/metrics")) {
+	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "#") {
 			set, err := promQL.ParseMetric(line[:strings.LastIndex(line, " ")])
 			require.NoError(t, err)
@@ -45,19 +45,6 @@ func exported(t *testing.T) []labels.Labels {
 		}
 	}
 	return all
-}
-
-func scrape(t *testing.T, url string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, response.StatusCode, string(text))
-	return string(text)
 }
 
 // requireExported wants each selector of a query to find a series from the worker's

@@ -14,6 +14,7 @@ import (
 
 const (
 	requestTimeout  = 10 * time.Second
+	answerTimeout   = 30 * time.Second // the console's reads alone may take 10 s
 	shutdownTimeout = 2 * time.Second
 )
 
@@ -27,7 +28,7 @@ func (s *Service) server(ctx context.Context) *http.Server {
 	if s.console != nil {
 		mux.Handle(consolePath+"/", s.console)
 	}
-	return &http.Server{Handler: mux, ReadHeaderTimeout: requestTimeout, WriteTimeout: requestTimeout}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: requestTimeout, WriteTimeout: answerTimeout}
 }
 
 // healthz says that the process answers, and no more: if it asked the database, an
