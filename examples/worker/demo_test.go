@@ -1,11 +1,22 @@
 package main
 
 import (
+	"bufio"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/examples/worker/internal/fixture"
+	"github.com/lease-governance/leasereaper/gates"
 )
 
 // The first thing that a newcomer runs fails, or its accounts are not those that it
@@ -38,4 +49,47 @@ func TestTheDemoHoldsItsWorkersToAccount(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first thing that somebody opens is the address that the demo prints.
+func TestTheDemoPrintsTheAddressOfItsConsole(t *testing.T) {
+	t.Parallel()
+	demo := exec.CommandContext(t.Context(), os.Args[0], "--demo", "--demo-for", "1m")
+	demo.Env = append(os.Environ(), asProgram+"=1")
+	demo.Cancel = func() error { return demo.Process.Signal(syscall.SIGTERM) }
+	stdout, err := demo.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, demo.Start())
+	defer func() {
+		require.NoError(t, demo.Process.Signal(syscall.SIGTERM))
+		_ = demo.Wait()
+	}()
+
+	address := regexp.MustCompile(`open the console: (http://127\.0\.0\.1:\d+/console/)$`)
+	var console string
+	for lines := bufio.NewScanner(stdout); console == "" && lines.Scan(); {
+		if found := address.FindStringSubmatch(lines.Text()); found != nil {
+			console = found[1]
+		}
+	}
+	require.NotEmpty(t, console)
+	go io.Copy(io.Discard, stdout) //nolint:errcheck // so that the demo goes on
+
+	status, overview := fixture.Get(t, console)
+	require.Equal(t, 200, status, overview)
+	require.Contains(t, overview, "<h1>Overview</h1>")
+	for page, want := range map[string]string{
+		"queue/overview": "Last passes of the loop",
+		"queue/history":  "<td>worker-", // who reaped a killed worker's job
+	} {
+		require.Eventually(t, func() bool {
+			_, body := fixture.Get(t, console+page)
+			return strings.Contains(body, want)
+		}, fixture.Waiting, 100*time.Millisecond, want)
+	}
+	changed, err := http.PostForm(console+"queue/gates/close", url.Values{"key": {gates.ReaperEnabled}})
+	require.NoError(t, err)
+	require.NoError(t, changed.Body.Close())
+	_, body := fixture.Get(t, console+"queue/gates")
+	require.Contains(t, body, "by demo")
 }

@@ -78,11 +78,18 @@ func serve(ctx context.Context, o options, stderr io.Writer) (err error) {
 		}
 	}()
 	if o.init {
-		if err := createTables(ctx, pool); err != nil {
+		if err := createTables(ctx, pool, o.audit); err != nil {
 			return err
 		}
 	}
-	s, err := service.New(pool, o.service(stderr))
+	cfg := o.service(stderr)
+	if o.console {
+		if cfg.Console, err = service.OpenPool(ctx, o.databaseURL, o.name+" console", 0); err != nil {
+			return err
+		}
+		defer cfg.Console.Close()
+	}
+	s, err := service.New(pool, cfg)
 	if err != nil {
 		return err
 	}
@@ -94,8 +101,12 @@ func serve(ctx context.Context, o options, stderr io.Writer) (err error) {
 }
 
 // createTables makes what is missing. The gates stay closed.
-func createTables(ctx context.Context, pool *pgxpool.Pool) error {
-	for _, schema := range []string{reaper.Schema, reapjob.Schema, jobs.Schema} {
+func createTables(ctx context.Context, pool *pgxpool.Pool, audit bool) error {
+	schemas := []string{reaper.Schema, reapjob.Schema, jobs.Schema}
+	if audit {
+		schemas = append(schemas, service.AuditSchema)
+	}
+	for _, schema := range schemas {
 		if _, err := pool.Exec(ctx, schema); err != nil {
 			return fmt.Errorf("create tables: %w", err)
 		}

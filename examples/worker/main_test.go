@@ -2,6 +2,8 @@ package main
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"syscall"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lease-governance/leasereaper/console"
 	"github.com/lease-governance/leasereaper/examples/worker/internal/fixture"
 	"github.com/lease-governance/leasereaper/examples/worker/jobs"
 	"github.com/lease-governance/leasereaper/examples/worker/queue"
@@ -93,10 +96,13 @@ func TestItStopsWithItsStandardInput(t *testing.T) {
 func TestInitMakesTheTables(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
+	const tables = `select count(*) from pg_tables where schemaname = 'public'`
 	for range 2 { // it may be said again
 		startProgram(t, pool, "worker", "--init").kill()
 	}
-	require.Equal(t, 4, fixture.One[int](t, pool, `select count(*) from pg_tables where schemaname = 'public'`))
+	require.Equal(t, 4, fixture.One[int](t, pool, tables))
+	startProgram(t, pool, "worker", "--init", "--audit").kill()
+	require.Equal(t, 5, fixture.One[int](t, pool, tables), "and the audit")
 	require.Zero(t, fixture.One[int](t, pool, `select count(*) from queue_config`), "the gates are the operators' to open")
 }
 
@@ -118,7 +124,9 @@ func TestMistakesAreSaidInALine(t *testing.T) {
 		"nobody to make tables": {nil, []string{"--init", "--database-url", "postgres://me:sesame@localhost:1/app"}, 1, "create tables: failed to connect"},
 		"a negative setting":    {[]string{"DATABASE_URL=postgres://localhost/app"}, []string{"--lease", "-1s"}, 1, "negative setting: Lease -1s"},
 		"no such address":       {[]string{"DATABASE_URL=postgres://localhost/app"}, []string{"--listen", "nowhere"}, 1, "missing port in address"},
-		"help":                  {nil, []string{"--help"}, 0, "-reap-as-job"},
+		"an actor for all the world": {[]string{"DATABASE_URL=postgres://localhost/app"},
+			[]string{"--console", "--console-actor", "me", "--listen", ":9464"}, 2, "needs --listen on loopback"},
+		"help": {nil, []string{"--help"}, 0, "-reap-as-job"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,4 +159,34 @@ func TestFlagsGoBeforeTheEnvironment(t *testing.T) {
 	require.True(t, o.reapAsJob)
 	require.Equal(t, "postgres://localhost/app", o.databaseURL)
 	require.Equal(t, ownName(), o.name)
+}
+
+// A page of another site could point its own name at this machine, and then act here as if
+// it were the console.
+func TestTheConsolesActorIsForThisMachineAlone(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct {
+		actor, host, want string
+		level             console.Level
+		err               error
+	}{
+		"by the address":        {"demo", "127.0.0.1:9464", "demo", console.LevelGates, nil},
+		"by version 6":          {"demo", "[::1]:9464", "demo", console.LevelGates, nil},
+		"by the machine's name": {"demo", "localhost:9464", "demo", console.LevelGates, nil},
+		"by another name":       {"demo", "elsewhere.example:9464", "", console.LevelNone, errNotLocal},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := options{consoleActor: test.actor}
+			request := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+			request.Host = test.host
+			actor, level, err := o.access()(request)
+			require.ErrorIs(t, err, test.err)
+			require.Equal(t, test.want, actor)
+			require.Equal(t, test.level, level)
+		})
+	}
+	require.Nil(t, (&options{}).access())
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lease-governance/leasereaper/console"
 	"github.com/lease-governance/leasereaper/examples/worker/jobs"
 	"github.com/lease-governance/leasereaper/examples/worker/service"
 	"github.com/lease-governance/leasereaper/reaper"
@@ -47,6 +48,10 @@ type options struct {
 	reapEvery     time.Duration
 	watchdogGrace time.Duration
 
+	console      bool
+	consoleActor string
+	audit        bool
+
 	demo    bool
 	demoFor time.Duration
 }
@@ -54,7 +59,7 @@ type options struct {
 // flags tells a flag set of the options and their defaults.
 func (o *options) flags(f *flag.FlagSet) {
 	f.StringVar(&o.databaseURL, "database-url", "", "the database's `URL`; else DATABASE_URL")
-	f.StringVar(&o.listen, "listen", "127.0.0.1:9464", "the `address` of /metrics, /healthz and /readyz")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:9464", "the `address` of /metrics, /healthz, /readyz and /console/")
 	f.StringVar(&o.name, "name", ownName(), "tells this process from all others, in leases and logs")
 	f.BoolVar(&o.init, "init", false, "create the tables that are missing, first")
 	f.BoolVar(&o.stopOnEOF, "stop-on-eof", false, "stop when standard input ends, as at SIGTERM")
@@ -77,6 +82,11 @@ func (o *options) flags(f *flag.FlagSet) {
 	f.DurationVar(&o.reapEvery, "reap-every", 5*time.Second, "how often the reap job runs")
 	f.DurationVar(&o.watchdogGrace, "watchdog-grace", 0,
 		"how long the watchdog leaves a stale lease to the reap job (default 6 times --reap-every)")
+
+	f.BoolVar(&o.console, "console", false, "serve the console under /console/")
+	f.StringVar(&o.consoleActor, "console-actor", "",
+		"let everybody on this machine act in the console, under this `name`; else they only look")
+	f.BoolVar(&o.audit, "audit", false, "store what each apply did in the table reaper_audit")
 
 	f.BoolVar(&o.demo, "demo", false, "show three workers on a database of their own, and kill one now and then")
 	f.DurationVar(&o.demoFor, "demo-for", 20*time.Second, "how long the demo goes on, about")
@@ -103,6 +113,8 @@ func parse(args []string, lookup func(string) (string, bool), stderr io.Writer) 
 		return options{}, complain(stderr, fmt.Errorf("unexpected argument %q", f.Arg(0)))
 	case o.databaseURL == "" && !o.demo:
 		return options{}, complain(stderr, errNoDatabase)
+	case o.consoleActor != "" && !isLocal(o.listen):
+		return options{}, complain(stderr, errNotLocal)
 	}
 	return o, nil
 }
@@ -138,7 +150,7 @@ func (o *options) service(stderr io.Writer) service.Config {
 		level = slog.LevelDebug
 	}
 	logger := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
-	return service.Config{
+	cfg := service.Config{
 		Name:           o.name,
 		Handlers:       jobs.Handlers(),
 		Slots:          o.slots,
@@ -151,8 +163,13 @@ func (o *options) service(stderr io.Writer) service.Config {
 		ReapAsJob:      o.reapAsJob,
 		ReapEvery:      o.reapEvery,
 		WatchdogGrace:  o.watchdogGrace,
+		Access:         o.access(),
 		Logger:         logger.With(slog.String("worker", o.name)),
 	}
+	if o.audit {
+		cfg.Reaper.OnApply, cfg.History = console.Audit{}.Write, console.Audit{}
+	}
+	return cfg
 }
 
 // ownName is the host's name and the process's number. In containers the number

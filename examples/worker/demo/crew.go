@@ -26,18 +26,23 @@ type seat struct {
 
 func newCrew(url string, reapAsJob bool) *crew {
 	c := &crew{url: url, args: []string{
-		"--listen", "127.0.0.1:0", "--stop-on-eof", "--workers", "2", "--poll", "100ms",
+		"--listen", "127.0.0.1:0", "--stop-on-eof", "--audit", "--workers", "2", "--poll", "100ms",
 		"--lease", lease.String(), "--backoff-base-sec", "1",
 		"--interval", "1s", "--min-interval", "200ms", "--settle", "1s",
 	}}
 	if reapAsJob {
 		c.args = append(c.args, "--reap-as-job", "--reap-every", "500ms", "--watchdog-grace", "1s")
 	}
-	for _, name := range []string{"worker-1", "worker-2", "worker-3"} {
+	for _, name := range []string{"worker-1", "worker-2", consoleSeat} {
 		c.seats = append(c.seats, &seat{name: name})
 	}
 	return c
 }
+
+// consoleSeat is the seat of the worker that serves the console. It is not killed.
+const consoleSeat = "worker-3"
+
+func (s *seat) hasConsole() bool { return s.name == consoleSeat }
 
 // start puts a worker on an empty seat, under a name of its own: worker-1,
 // worker-1b, worker-1c, and so on.
@@ -46,7 +51,11 @@ func (c *crew) start(s *seat) (*worker, error) {
 	if s.taken > 0 {
 		name += string(rune('a' + s.taken))
 	}
-	worker, err := startWorker(name, c.url, append([]string{"--name", name}, c.args...))
+	args := append([]string{"--name", name}, c.args...)
+	if s.hasConsole() {
+		args = append(args, "--console", "--console-actor", "demo")
+	}
+	worker, err := startWorker(name, c.url, args)
 	if err != nil {
 		return nil, err
 	}

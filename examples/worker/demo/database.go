@@ -13,6 +13,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/examples/worker/jobs"
 	"github.com/lease-governance/leasereaper/examples/worker/reapjob"
+	"github.com/lease-governance/leasereaper/examples/worker/service"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
@@ -51,7 +52,7 @@ func openDatabase(ctx context.Context) (*database, error) {
 }
 
 func (db *database) create(ctx context.Context) error {
-	for _, schema := range []string{jobs.Schema, reapjob.Schema, witness, sqlGates} {
+	for _, schema := range []string{jobs.Schema, reapjob.Schema, service.AuditSchema, witness, sqlGates} {
 		if _, err := db.Pool.Exec(ctx, schema); err != nil {
 			return fmt.Errorf("demo: create tables: %w", err)
 		}

@@ -27,6 +27,8 @@ type Config struct {
 
 const introduction = `Three workers on a database of their own. Each does jobs and runs the reaper, and
 one is killed now and then. Leases last %v. This takes about %v.
+The third worker is not killed and serves the console. What you do there may show
+in the accounts at the end.
 
 `
 
@@ -91,6 +93,9 @@ func (d *demo) start(seat *seat) error {
 		return err
 	}
 	d.story.say("%s starts, metrics at http://%s/metrics", worker.name, worker.addr)
+	if seat.hasConsole() {
+		d.story.say("open the console: http://%s/console/", worker.addr)
+	}
 	return nil
 }
 
@@ -100,7 +105,7 @@ func (d *demo) kill(ctx context.Context) error {
 	if d.story.elapsed() < d.killAt() || d.fed == d.supply() && len(d.kills) > 0 {
 		return nil
 	}
-	seat := d.crew.seats[len(d.kills)%len(d.crew.seats)]
+	seat := d.crew.seats[len(d.kills)%(len(d.crew.seats)-1)] // the last one has the console
 	if seat.worker == nil {
 		return nil
 	}

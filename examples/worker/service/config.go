@@ -5,8 +5,12 @@ package service
 import (
 	"cmp"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lease-governance/leasereaper/console"
 	"github.com/lease-governance/leasereaper/examples/worker/work"
 	"github.com/lease-governance/leasereaper/reaper"
 )
@@ -54,6 +58,17 @@ type Config struct {
 	// work; too long, and so long nobody does, when the reap job's worker has died.
 	// Default six times ReapEvery.
 	WatchdogGrace time.Duration
+
+	// Console is a pool for the console, which is then served under /console/. It should not
+	// be the worker's. Default nil: there is no console.
+	Console *pgxpool.Pool
+
+	// Access is as in [console.Config]. Default nil: everybody may look, and nobody may act.
+	Access func(*http.Request) (actor string, level console.Level, err error)
+
+	// History is as in [console.Database]. What it reads is written by the Reaper's OnApply.
+	// Default nil: the console has no history.
+	History console.History
 
 	// Logger gets everything. Default nil: nothing is logged.
 	Logger *slog.Logger

@@ -13,19 +13,22 @@ import (
 )
 
 const (
-	readyTimeout    = 2 * time.Second
 	requestTimeout  = 10 * time.Second
+	answerTimeout   = 30 * time.Second // the console's reads alone may take 10 s
 	shutdownTimeout = 2 * time.Second
 )
 
-// server serves /metrics, /healthz and /readyz. ctx ends when the service is
+// server serves /metrics, /healthz, /readyz and the console. ctx ends when the service is
 // being stopped.
 func (s *Service) server(ctx context.Context) *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.Registry(), promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { s.readyz(ctx, w, r) })
-	return &http.Server{Handler: mux, ReadHeaderTimeout: requestTimeout, WriteTimeout: requestTimeout}
+	if s.console != nil {
+		mux.Handle(consolePath+"/", s.console)
+	}
+	return &http.Server{Handler: mux, ReadHeaderTimeout: requestTimeout, WriteTimeout: answerTimeout}
 }
 
 // healthz says that the process answers, and no more: if it asked the database, an
@@ -38,10 +41,8 @@ func (s *Service) readyz(stopping context.Context, w http.ResponseWriter, r *htt
 		answer(w, http.StatusServiceUnavailable, "stopping")
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
-	defer cancel()
-	if err := s.pool.Ping(ctx); err != nil {
-		answer(w, http.StatusServiceUnavailable, "database out of reach")
+	if reason := s.ready.check(r.Context()); reason != "" {
+		answer(w, http.StatusServiceUnavailable, reason)
 		return
 	}
 	answer(w, http.StatusOK, "ok")

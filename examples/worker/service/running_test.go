@@ -3,10 +3,8 @@ package service_test
 import (
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -70,15 +68,7 @@ func start(t *testing.T, pool *pgxpool.Pool, cfg service.Config) *running {
 // get reads a page.
 func (r *running) get(t *testing.T, path string) (status int, body string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.addr+path, http.NoBody)
-	require.NoError(t, err)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	require.NoError(t, err)
-	defer response.Body.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return response.StatusCode, strings.TrimSpace(string(text))
+	return fixture.Get(t, "http://"+r.addr+path)
 }
 
 // logbook is a log that a test reads while it is written.

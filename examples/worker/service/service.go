@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lease-governance/leasereaper/console"
 	"github.com/lease-governance/leasereaper/examples/worker/metrics"
 	"github.com/lease-governance/leasereaper/examples/worker/queue"
 	"github.com/lease-governance/leasereaper/examples/worker/reapjob"
@@ -26,7 +28,10 @@ type Service struct {
 	metrics *metrics.Metrics
 	worker  *work.Worker
 	loop    *reaper.Reaper
+	ready   readiness
 	reapJob *reapjob.Job // nil unless ReapAsJob
+	passes  console.Passes
+	console http.Handler // nil: there is none
 }
 
 // New makes a Service. It reports the first fault of cfg and does no I/O.
@@ -34,7 +39,7 @@ func New(pool *pgxpool.Pool, cfg Config) (*Service, error) {
 	cfg = cfg.withDefaults()
 	cfg.Handlers = maps.Clone(cfg.Handlers)
 	s := &Service{pool: pool, cfg: cfg}
-	for _, part := range []func() error{s.makeReapJob, s.makeMetrics, s.makeLoop, s.makeWorker} {
+	for _, part := range []func() error{s.makeReapJob, s.makeMetrics, s.makeLoop, s.makeWorker, s.makeConsole} {
 		if err := part(); err != nil {
 			return nil, err
 		}
@@ -57,7 +62,7 @@ func (s *Service) makeReapJob() (err error) {
 		Settle: s.cfg.Loop.Settle,
 		Late:   s.cfg.Lease / renewals,
 		Reaper: s.cfg.Reaper,
-		OnPass: func(pass reaper.Pass) { s.metrics.Passed(metrics.Job, pass) },
+		OnPass: func(pass reaper.Pass) { s.count(metrics.Job, pass) },
 	})
 	if err != nil {
 		return err
@@ -84,6 +89,7 @@ func (s *Service) makeLoop() (err error) {
 		cfg.Grace += s.cfg.WatchdogGrace
 	}
 	s.loop, err = reaper.New(s.pool, cfg)
+	s.ready.loop = s.loop
 	return err
 }
 
@@ -150,10 +156,15 @@ func (s *Service) reap(ctx context.Context, fail context.CancelCauseFunc) {
 // passed also sees to it that there is a reap job: the last one may be among the
 // dead letters, or have been deleted.
 func (s *Service) passed(ctx context.Context, pass reaper.Pass) {
-	s.metrics.Passed(metrics.Loop, pass)
+	s.count(metrics.Loop, pass)
 	if pass.Err == nil {
 		s.seed(ctx)
 	}
+}
+
+func (s *Service) count(source string, pass reaper.Pass) {
+	s.metrics.Passed(source, pass)
+	s.passes.Add(context.Background(), pass)
 }
 
 func (s *Service) seed(ctx context.Context) {
