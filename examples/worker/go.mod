@@ -8,8 +8,8 @@ replace github.com/lease-governance/leasereaper/console => ../../console
 
 require (
 	github.com/jackc/pgx/v5 v5.13.0
-	github.com/lease-governance/leasereaper v0.0.0
-	github.com/lease-governance/leasereaper/console v0.0.0
+	github.com/lease-governance/leasereaper v0.1.0
+	github.com/lease-governance/leasereaper/console v0.1.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.1
