@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lease-governance/leasereaper/backoff"
 	"github.com/lease-governance/leasereaper/console"
@@ -225,4 +226,14 @@ func (e *entry) connection() (url, called string, err error) {
 		return url, e.URLEnv, errors.Join(unset...)
 	}
 	return url, "url", errors.Join(unset...)
+}
+
+// poolConfig is how a database of the file is connected to, without flags.
+func (e *entry) poolConfig() (*pgxpool.Config, error) {
+	url, called, err := e.connection()
+	if err != nil {
+		return nil, err
+	}
+	t := tool{url: url, urlName: called}
+	return t.poolConfig()
 }

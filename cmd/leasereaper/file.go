@@ -32,12 +32,16 @@ type file struct {
 
 // fileError holds the faults of a file, each with its line.
 type fileError struct {
-	path   string
 	faults []string
 }
 
-// Error is a line for each fault.
-func (e *fileError) Error() string { return strings.Join(e.faults, "\n") }
+// Error is the first fault, for commands that are about something else.
+func (e *fileError) Error() string {
+	if len(e.faults) == 1 {
+		return e.faults[0]
+	}
+	return fmt.Sprintf("%s (and %d more: leasereaper config check)", e.faults[0], len(e.faults)-1)
+}
 
 // findFile returns the mapping file that a call names, or else that there is: in the
 // working directory, or in the user's configuration. It is empty if there is none.
@@ -70,7 +74,7 @@ func findFile(flag string) (string, error) {
 	return "", nil
 }
 
-// readFile reads a mapping file, and reports every fault of it.
+// readMappingFile reads a mapping file, and reports every fault of it.
 func readMappingFile(path string) (*file, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -80,7 +84,7 @@ func readMappingFile(path string) (*file, error) {
 	var faults []string
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
-		return nil, &fileError{path, []string{path + ": " + strings.TrimPrefix(err.Error(), "yaml: ")}}
+		return nil, &fileError{[]string{path + ": " + strings.TrimPrefix(err.Error(), "yaml: ")}}
 	}
 	faults = append(faults, f.walk(&document)...)
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -93,7 +97,7 @@ func readMappingFile(path string) (*file, error) {
 		faults[i] = path + ": " + fault
 	}
 	if len(faults) > 0 {
-		return nil, &fileError{path, faults}
+		return nil, &fileError{faults}
 	}
 	return f, nil
 }

@@ -31,6 +31,7 @@ func (t *tool) root() *cobra.Command {
 	root.AddCommand(
 		t.gatesCommand(), t.dryRunCommand(), t.planCommand(), t.applyCommand(), t.drainCommand(),
 		t.lettersCommand(), t.windowCommand(), t.verifyCommand(), t.watchCommand(), t.initCommand(),
+		t.configCommand(), t.consoleCommand(),
 	)
 	return root
 }
