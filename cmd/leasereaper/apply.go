@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ that have changed since.`,
 		RunE: t.changes(func(ctx context.Context, _ []string) error { return a.run(ctx) }),
 	}
 	cmd.Flags().IntVar(&a.limit, "limit", applyLimit, "reap at most so many jobs")
-	cmd.Flags().IntVar(&a.maxStale, "max-stale", 0, "refuse when more leases than this are stale (default: no maximum)")
+	cmd.Flags().IntVar(&a.maxStale, "max-stale", 0, "refuse when more leases than this are stale (default: the mapping's, or no maximum)")
 	cmd.Flags().StringVar(&a.plan, "plan", "", "reap the jobs of this plan; - reads it from stdin")
 	cmd.MarkFlagsMutuallyExclusive("plan", "limit")
 	cmd.MarkFlagsMutuallyExclusive("plan", "max-stale")
@@ -50,7 +51,13 @@ func (a *applying) run(ctx context.Context) error {
 	if a.limit < 1 || a.maxStale < 0 {
 		return misused("--limit is below 1, or --max-stale below 0")
 	}
-	r, err := a.reaper(func(cfg *reaper.Config) { cfg.MaxStale = a.maxStale })
+	a.maxStale = cmp.Or(a.maxStale, a.queue.maxStale)
+	r, err := a.reaper(func(cfg *reaper.Config) {
+		cfg.MaxStale = a.maxStale
+		if cfg.CountUpTo > 0 { // so far that the maximum shows
+			cfg.CountUpTo = max(cfg.CountUpTo, a.maxStale+1)
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -100,7 +107,7 @@ func these(jobs int) string {
 // The apply asks the gates again, and holds them.
 func (t *tool) closed(ctx context.Context) (reason string, err error) {
 	err = t.inReadOnly(ctx, func(tx pgx.Tx) error {
-		values, err := t.queue.gates().ReadUnlocked(ctx, tx, gates.Keys())
+		values, err := t.queue.settings.ReadUnlocked(ctx, tx, gates.Keys())
 		if err != nil {
 			return err
 		}

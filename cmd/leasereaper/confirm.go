@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,9 +16,16 @@ func (t *tool) checkActor() error {
 	return nil
 }
 
-// checkYes reports that nobody has said yes and nobody can be asked.
+// checkYes reports that nobody has said yes and nobody can be asked, or that a yes is not
+// enough: a production database takes its name.
 func (t *tool) checkYes() error {
-	if t.yes || isTerminal(t.in) {
+	named := slices.Contains(t.confirmed, t.queue.name)
+	switch {
+	case len(t.confirmed) > 0 && !named:
+		return misused("--confirm names %s, and this would change %q", strings.Join(t.confirmed, ", "), t.queue.name)
+	case t.yes && t.queue.production && !named:
+		return misused("%s is a production database: --yes alone does not change it; add --confirm %[1]s", t.queue.name)
+	case t.yes || isTerminal(t.in):
 		return nil
 	}
 	return misused("this changes tables and there is no terminal to ask on: say --yes")
@@ -29,17 +37,34 @@ func (t *tool) confirm(ctx context.Context, question string) error {
 	if t.yes {
 		return nil
 	}
-	fmt.Fprintf(t.errs, "%s As %s. [y/N] ", question, clean(t.actor))
+	fmt.Fprintf(t.errs, "%s As %s%s ", question, clean(t.actor), t.choices())
 	answer, err := t.answer(ctx)
 	if err != nil {
 		fmt.Fprintln(t.errs)
 		return err
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
+	if t.isYes(strings.TrimSpace(answer)) {
 		return nil
 	}
 	return errDeclined
+}
+
+// choices ends a question.
+func (t *tool) choices() string {
+	switch {
+	case t.queue.production:
+		return fmt.Sprintf(", in production. Type %s to go on:", t.queue.name)
+	case t.queue.name != "":
+		return fmt.Sprintf(", in %s. [y/N]", t.queue.name)
+	}
+	return ". [y/N]"
+}
+
+func (t *tool) isYes(answer string) bool {
+	if t.queue.production {
+		return answer == t.queue.name
+	}
+	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
 }
 
 // answer reads a line. The end of the input is no answer.

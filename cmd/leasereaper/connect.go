@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ func (t *tool) open(ctx context.Context) (func() error, error) {
 	if t.embedded {
 		return t.openEmbedded(ctx)
 	}
-	config, err := t.config()
+	config, err := t.poolConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -33,16 +34,20 @@ func (t *tool) open(ctx context.Context) (func() error, error) {
 	return func() error { t.pool.Close(); return nil }, nil
 }
 
-// config reads the connection string. The parser's own error may quote a part of
+// poolConfig reads the connection string. The parser's own error may quote a part of
 // the password, so it is not shown.
-func (t *tool) config() (*pgxpool.Config, error) {
-	url, name := t.url, "--database-url"
+func (t *tool) poolConfig() (*pgxpool.Config, error) {
+	url, name := t.url, cmp.Or(t.urlName, "--database-url")
 	if url == "" {
 		url, name = os.Getenv("DATABASE_URL"), "DATABASE_URL"
 	}
 	if url == "" {
 		return nil, misused("which database? Set DATABASE_URL or --database-url, or try --embedded")
 	}
+	return parseURL(url, name)
+}
+
+func parseURL(url, name string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, misused("%s is not a PostgreSQL connection string", name)
@@ -101,11 +106,13 @@ insert into queue_config (key, value) values
   ('queue.lease.reaper_enabled', 'true'),
   ('queue.lease.reaper_dry_run_only', 'false')`
 
-// collect reads a column.
-func collect[T any](ctx context.Context, db interface {
+// querier is a pool or a transaction.
+type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}, sql string, args ...any,
-) ([]T, error) {
+}
+
+// collect reads a column.
+func collect[T any](ctx context.Context, db querier, sql string, args ...any) ([]T, error) {
 	rows, err := db.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, err

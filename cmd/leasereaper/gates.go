@@ -88,7 +88,7 @@ func (t *tool) readGates(ctx context.Context, tx pgx.Tx) (*gateState, error) {
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
-	values, err := t.queue.gates().ReadUnlocked(ctx, tx, gates.Keys())
+	values, err := t.queue.settings.ReadUnlocked(ctx, tx, gates.Keys())
 	if err != nil {
 		return nil, err
 	}

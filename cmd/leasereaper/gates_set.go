@@ -58,7 +58,7 @@ func (t *tool) setGate(ctx context.Context, key string, value *string) error {
 	if err := t.confirmSetting(ctx, key, value); err != nil {
 		return err
 	}
-	table := t.queue.gates()
+	table := t.queue.settings
 	var err error
 	if value == nil {
 		err = table.Unset(ctx, t.pool, t.actor, key)

@@ -4,20 +4,20 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
-
-	"github.com/lease-governance/leasereaper/reaper"
 )
 
 func (t *tool) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",
-		Short: "Create the reference tables",
-		Long: `Create job_queue, job_dead_letter and queue_config with their indexes, in the
-first schema of the search path. What is there already stays as it is. A queue
-of your own needs --queue and the like instead.`,
+		Short: "Create the tables, as the mapping calls them",
+		Long: `Create the queue, the dead letters and the settings with their indexes, in one
+transaction, under the names of the mapping: job_queue, job_dead_letter and
+queue_config unless it has others. It shows the SQL first. A table that is there
+stays as it is.`,
 		Args: cobra.NoArgs,
 		RunE: t.changes(func(ctx context.Context, _ []string) error { return t.init(ctx) }),
 	}
@@ -30,39 +30,74 @@ type initResult struct {
 }
 
 func (t *tool) init(ctx context.Context) error {
-	if !t.queue.reference() {
-		return misused("init creates the reference tables; --queue and the like are for tables of your own")
+	if why := t.queue.foreign(); why != "" {
+		return misused("init cannot make this queue: %s", why)
 	}
-	there, err := t.referenceTables(ctx)
+	if err := t.queue.check(); err != nil {
+		return &usageError{err.Error()}
+	}
+	missing, _, err := missingTables(ctx, t.pool, t.queue.tables())
 	if err != nil {
 		return err
 	}
-	result := initResult{Created: []string{}, Kept: there}
-	for _, table := range referenceTables() {
-		if !slices.Contains(there, table) {
-			result.Created = append(result.Created, table)
+	result := initResult{Created: []string{}, Kept: []string{}}
+	var ddl []string
+	for i, table := range t.queue.tables() {
+		name := strings.Join(table, ".")
+		if !slices.Contains(missing, name) {
+			result.Kept = append(result.Kept, name)
+			continue
 		}
+		result.Created = append(result.Created, name)
+		schema, err := t.schemaDDL(ctx, table, ddl)
+		if err != nil {
+			return err
+		}
+		ddl = append(append(ddl, schema...), t.queue.ddl(i)...)
 	}
-	if err := t.confirmInit(ctx, result); err != nil {
-		return err
-	}
-	if _, err := t.pool.Exec(ctx, reaper.Schema); err != nil { // one implicit transaction
+	if err := t.create(ctx, ddl, result); err != nil {
 		return err
 	}
 	return t.printInit(result)
 }
 
-func (t *tool) confirmInit(ctx context.Context, result initResult) error {
-	if t.yes {
+// schemaDDL creates the schema of a table, if it is missing and no statement creates it.
+func (t *tool) schemaDDL(ctx context.Context, table pgx.Identifier, ddl []string) ([]string, error) {
+	if len(table) < 2 {
+		return nil, nil
+	}
+	there, err := collect[bool](ctx, t.pool, "select exists (select from pg_namespace where nspname = $1)", table[0])
+	create := "create schema " + table[:1].Sanitize()
+	if err != nil || there[0] || slices.Contains(ddl, create) {
+		return nil, err
+	}
+	return []string{create}, nil
+}
+
+// create shows the statements, asks, and executes them together.
+func (t *tool) create(ctx context.Context, ddl []string, result initResult) error {
+	if len(ddl) == 0 {
 		return nil
 	}
-	var schema, database string
-	err := t.pool.QueryRow(ctx, "select coalesce(current_schema(), ''), current_database()").Scan(&schema, &database)
-	if err != nil {
-		return err
+	if !t.yes {
+		database, err := collect[string](ctx, t.pool, "select current_database() || ', schema ' || coalesce(current_schema(), '')")
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(t.errs, "%s;\n\nDatabase %s: %d of %d tables are there.\n",
+			strings.Join(ddl, ";\n\n"), database[0], len(result.Kept), len(result.Kept)+len(result.Created))
+		if err := t.confirm(ctx, "Create what is missing?"); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintf(t.errs, "In schema %q of database %q: %d of 3 tables are there.\n", schema, database, len(result.Kept))
-	return t.confirm(ctx, "Create what is missing, with its indexes?")
+	return pgx.BeginFunc(ctx, t.pool, func(tx pgx.Tx) error {
+		for _, statement := range ddl {
+			if _, err := tx.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (t *tool) printInit(result initResult) error {
@@ -76,22 +111,6 @@ func (t *tool) printInit(result initResult) error {
 		fmt.Fprintln(t.out, "there already:", table)
 	}
 	return nil
-}
-
-func referenceTables() []string { return []string{"job_queue", "job_dead_letter", "queue_config"} }
-
-// sqlThere finds those of some tables that the search path leads to.
-//
-//	$1 tables  text[]
-const sqlThere = `-- leasereaper.there
-select name from unnest($1::text[]) as name where to_regclass(name) is not null`
-
-func (t *tool) referenceTables(ctx context.Context) ([]string, error) {
-	there, err := collect[string](ctx, t.pool, sqlThere, referenceTables())
-	if there == nil {
-		there = []string{}
-	}
-	return there, err
 }
 
 // inReadOnly gives an action a transaction that cannot write.

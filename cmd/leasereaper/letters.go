@@ -59,32 +59,17 @@ func narrows(flags *pflag.FlagSet) bool {
 	return false
 }
 
-// store is the mapped dead-letter table with its queue.
-func (t *tool) store() (deadletter.Store, error) {
-	cfg, err := t.queue.config()
-	if err != nil {
-		return deadletter.Store{}, err
-	}
-	return deadletter.Store{
-		Table: deadletter.Table{Name: split(t.queue.letters)}, Queue: cfg.Queue.DeadLetterQueue(),
-	}, nil
-}
-
 // page reads dead letters.
 func (t *tool) page(ctx context.Context, filter deadletter.Filter, limit int) (*deadletter.Page, error) {
 	if limit < 1 {
 		return nil, misused("--limit is below 1")
 	}
-	store, err := t.store()
-	if err != nil {
-		return nil, err
-	}
-	return deadletter.List(ctx, t.pool, store, filter, limit)
+	return deadletter.List(ctx, t.pool, t.queue.letters, filter, limit)
 }
 
 // sqlLetterKinds reads the kinds of the dead letters.
 const sqlLetterKinds = `-- leasereaper.letter_kinds
-select distinct job_kind from {letters} limit 100`
+select distinct d.job_kind from {letters} d limit 100`
 
 // completeLetterKinds offers the kinds of the dead letters.
 func (t *tool) completeLetterKinds(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -51,11 +51,7 @@ func (p *purging) run(ctx context.Context) error {
 	if err := p.confirmPurge(ctx, page); err != nil {
 		return err
 	}
-	store, err := p.store()
-	if err != nil {
-		return err
-	}
-	result, err := deadletter.Purge(ctx, p.pool, store, duration(p.older), p.cfg)
+	result, err := deadletter.Purge(ctx, p.pool, p.queue.letters, duration(p.older), p.cfg)
 	return errors.Join(err, p.report(result))
 }
 

@@ -46,14 +46,10 @@ func (r *redriving) run(ctx context.Context, filter deadletter.Filter) error {
 	if err != nil {
 		return err
 	}
-	store, err := r.store()
-	if err != nil {
-		return err
-	}
 	if r.limit < 1 {
 		return misused("--limit is below 1")
 	}
-	result, err := deadletter.Redrive(ctx, r.pool, store, r.actor, filter, r.limit)
+	result, err := deadletter.Redrive(ctx, r.pool, r.queue.letters, r.actor, filter, r.limit)
 	if err != nil {
 		return err
 	}

@@ -1,118 +1,101 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"maps"
-	"slices"
-	"strings"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/spf13/pflag"
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
-	"github.com/lease-governance/leasereaper/internal/pgtext"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// mapping says what the tables, columns and states are called. Its flags name
-// what differs from the reference schema.
+// mapping is the database that a command works on: what its tables are called, which
+// leases are stale, and how jobs are reset.
 type mapping struct {
-	table, settings, letters string
-	columns, states          map[string]string
+	file, name string // empty: it is from flags
+	production bool   // a change takes the name
+	colour     string
+
+	reaper   reaper.Config
+	settings gates.Table
+	letters  deadletter.Store
+	maxStale int // of an apply; a drain has none
+
+	policy     *policyOf // of the backoff, for the watch's estimates; nil: the default
+	kindPolicy map[string]policyOf
 }
 
-func (m *mapping) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&m.table, "queue", "job_queue", "the queue's table, as in schema.table")
-	flags.StringVar(&m.settings, "settings", "queue_config", "the table of the settings")
-	flags.StringVar(&m.letters, "letters", "job_dead_letter", "the table of the dead letters")
-	flags.StringToStringVar(&m.columns, "columns", nil, "columns with other names, as in job_id=id,state=status")
-	flags.StringToStringVar(&m.states, "states", nil, "states with other names, as in leased=running")
-}
-
-// reference reports whether nothing is mapped.
-func (m *mapping) reference() bool {
-	return m.table == "job_queue" && m.settings == "queue_config" && m.letters == "job_dead_letter" &&
-		len(m.columns)+len(m.states) == 0
-}
-
-// columnNames are the reference schema's, which the flags give other names to.
-func columnNames() []string {
-	return []string{
-		"job_id", "job_kind", "state", "attempts", "max_attempts",
-		"scheduled_at", "lease_owner", "lease_until", "last_error",
+// tables are the tables that a reaper and the operators need.
+func (m *mapping) tables() []pgx.Identifier {
+	names := []pgx.Identifier{m.letters.Queue.Table, m.settings.Name}
+	if !m.letters.InPlace {
+		names = append(names, m.letters.Table.Name)
 	}
+	return names
 }
 
-func stateNames() []string { return []string{"leased", "retry_waiting", "dead_letter"} }
-
-// config is a Reaper's configuration for the mapped tables.
-func (m *mapping) config() (reaper.Config, error) {
-	columns, states := known("--columns", m.columns, columnNames()), known("--states", m.states, stateNames())
-	if err := errors.Join(columns, states); err != nil {
-		return reaper.Config{}, err
+// check reports every fault of the mapping that can be known without a database.
+func (m *mapping) check() error {
+	_, err := reaper.New(nowhere{}, m.reaper)
+	if err == nil {
+		_, err = m.render("")
 	}
-	c, s := m.columns, m.states
-	return reaper.Config{
-		Queue: reaper.Table{
-			Name: split(m.table),
-			Columns: reaper.Columns{
-				JobID: c["job_id"], JobKind: c["job_kind"], State: c["state"], Attempts: c["attempts"],
-				MaxAttempts: c["max_attempts"], ScheduledAt: c["scheduled_at"], LeaseOwner: c["lease_owner"],
-				LeaseUntil: c["lease_until"], LastError: c["last_error"],
-			},
-			States: reaper.States{Leased: s["leased"], RetryWaiting: s["retry_waiting"], DeadLetter: s["dead_letter"]},
-		},
-		Gates:      m.gates(),
-		DeadLetter: deadletter.Table{Name: split(m.letters)},
-	}, nil
-}
-
-func (m *mapping) gates() gates.Table { return gates.Table{Name: split(m.settings)} }
-
-// known reports names on the left of a mapping that mean nothing.
-func known(flag string, mapped map[string]string, names []string) error {
-	for _, name := range slices.Sorted(maps.Keys(mapped)) {
-		if !slices.Contains(names, name) {
-			return misused("%s: %q is none of %s", flag, name, strings.Join(names, ", "))
-		}
+	if m.maxStale < 0 {
+		err = errors.Join(err, fmt.Errorf("max_stale %d is negative", m.maxStale))
 	}
-	return nil
+	return err
 }
 
-func split(name string) pgx.Identifier { return strings.Split(name, ".") }
+// nowhere is a database for a Reaper that is only checked.
+type nowhere struct{}
 
-// render puts the quoted names into a statement of the tool's own, in which
-// {queue}, {letters}, {settings}, {job_id}, {leased} and the like stand for them. A
-// column that the queue does not have reads as an empty text.
-func (m *mapping) render(sql string) (string, error) {
-	cfg, err := m.config()
+func (nowhere) Begin(context.Context) (pgx.Tx, error) { return nil, errors.ErrUnsupported }
+
+// load reads the mapping file, if there is one, and what the flags say about it.
+func (t *tool) load() error {
+	if t.loaded {
+		return nil
+	}
+	path, err := findFile(t.config)
 	if err != nil {
-		return "", err
+		return err
 	}
-	q := cfg.Queue.DeadLetterQueue()
-	var n pgtext.Names
-	n.Name("queue", q.Table)
-	n.Name("letters", split(m.letters))
-	n.Name("settings", split(m.settings))
-	for _, column := range []struct{ placeholder, name string }{
-		{"job_id", q.JobID}, {"job_kind", q.JobKind}, {"state", q.State}, {"attempts", q.Attempts},
-		{"max_attempts", q.MaxAttempts}, {"scheduled_at", q.ScheduledAt}, {"lease_until", q.LeaseUntil},
-		{"last_error", q.LastError},
-	} {
-		if column.name == "" {
-			n.Add(column.placeholder, noColumn)
-		} else {
-			n.Column(column.placeholder, column.name)
-		}
+	if t.embedded || path == "" {
+		return t.loadFlags()
 	}
-	n.Label("leased", q.Leased)
-	n.Label("retry_waiting", q.RetryWaiting)
-	if err := errors.Join(n.Faults...); err != nil {
-		return "", &usageError{err.Error()}
+	f, err := readMappingFile(path)
+	if err != nil {
+		return err
 	}
-	return strings.NewReplacer(n.Pairs...).Replace(sql), nil
+	if t.flags.any() {
+		return misused("%s has the mapping; --queue and the like go with --config %s", path, noFile)
+	}
+	name, err := f.choose(t.database)
+	if err != nil {
+		return err
+	}
+	return t.use(f, name)
 }
 
-// noColumn stands for a column that the queue does not have.
-const noColumn = "''::text"
+// use takes a database of a file.
+func (t *tool) use(f *file, name string) (err error) {
+	e := f.Databases[name]
+	t.queue, t.loaded = e.mapping(f.path, name), true
+	if t.url == "" {
+		t.url, t.urlName, err = e.connection()
+	}
+	return err
+}
+
+// loadFlags takes the mapping of the flags.
+func (t *tool) loadFlags() (err error) {
+	if t.database != "" {
+		return misused("--database %s is one of a mapping file, and there is none; for an address: --database-url", t.database)
+	}
+	t.queue, err = t.flags.mapping()
+	t.loaded = err == nil
+	return err
+}

@@ -31,6 +31,7 @@ func (t *tool) root() *cobra.Command {
 	root.AddCommand(
 		t.gatesCommand(), t.dryRunCommand(), t.planCommand(), t.applyCommand(), t.drainCommand(),
 		t.lettersCommand(), t.windowCommand(), t.verifyCommand(), t.watchCommand(), t.initCommand(),
+		t.configCommand(), t.consoleCommand(),
 	)
 	return root
 }
@@ -38,12 +39,17 @@ func (t *tool) root() *cobra.Command {
 func (t *tool) addFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
-	flags.StringVar(&t.url, "database-url", "", "connection string (default: what DATABASE_URL holds)")
+	flags.StringVar(&t.config, "config", "", "mapping file; none reads none (default: LEASEREAPER_CONFIG, or "+fileName+
+		" here or in the user's configuration)")
+	flags.StringVar(&t.database, "database", "", "which database of the mapping file (default: its default, or the only one)")
+	_ = root.RegisterFlagCompletionFunc("database", t.completeDatabases)
+	flags.StringVar(&t.url, "database-url", "", "connection string (default: the mapping file's, or what DATABASE_URL holds)")
 	flags.BoolVar(&t.embedded, "embedded", false, "a temporary database with a few jobs in it, for a try")
 	flags.StringVar(&t.actor, "actor", defaultActor(), "in whose name tables are changed")
 	flags.BoolVar(&t.json, "json", false, "print JSON for programs instead of tables for people")
 	flags.BoolVar(&t.yes, "yes", false, "change tables without asking")
-	t.queue.addFlags(flags)
+	flags.StringSliceVar(&t.confirmed, "confirm", nil, "name of a production database that --yes may change")
+	t.flags.add(flags)
 }
 
 // defaultActor is who runs the tool, as the operating system knows them.

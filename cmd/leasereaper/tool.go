@@ -19,16 +19,20 @@ type tool struct {
 	out  io.Writer
 	errs io.Writer
 
-	url      string
-	embedded bool
-	actor    string
-	json     bool
-	yes      bool
-	queue    mapping
-	scope    scope
+	url, urlName     string // the connection string, and where it is from
+	config, database string
+	embedded         bool
+	actor            string
+	json             bool
+	yes              bool
+	confirmed        []string // names of production databases
+	flags            mappingFlags
+	scope            scope
 
-	began bool // the flags were right, and a command has begun
-	pool  *pgxpool.Pool
+	loaded bool    // queue is known
+	queue  mapping // what the command works on
+	began  bool    // the flags were right, and a command has begun
+	pool   *pgxpool.Pool
 }
 
 // main runs the command that args name and returns the exit status.
@@ -56,6 +60,9 @@ func (t *tool) reads(do action) func(*cobra.Command, []string) error {
 // said yes, or be there to say it, and it must be known who.
 func (t *tool) changes(do action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
+		if err := t.load(); err != nil {
+			return err
+		}
 		if err := errors.Join(t.checkActor(), t.checkYes()); err != nil {
 			return err
 		}
@@ -64,21 +71,23 @@ func (t *tool) changes(do action) func(*cobra.Command, []string) error {
 }
 
 func (t *tool) run(ctx context.Context, args []string, do action) (err error) {
+	if err := t.load(); err != nil {
+		return err
+	}
 	closeDB, err := t.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeDB()) }()
-	return do(ctx, args)
+	return t.explain(ctx, do(ctx, args))
 }
 
 // reaper makes a Reaper for the mapped queue and the kinds that flags name.
 func (t *tool) reaper(change func(*reaper.Config)) (*reaper.Reaper, error) {
-	cfg, err := t.queue.config()
-	if err != nil {
+	cfg := t.queue.reaper
+	if err := t.scope.narrow(&cfg); err != nil {
 		return nil, err
 	}
-	t.scope.narrow(&cfg)
 	if change != nil {
 		change(&cfg)
 	}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // watcher reads what the screen shows.
@@ -79,12 +77,15 @@ set local max_parallel_workers_per_gather = 0`
 
 // watcher renders the statements.
 func (t *tool) watcher() (*watcher, error) {
+	if err := t.scope.narrow(&t.queue.reaper); err != nil {
+		return nil, err
+	}
 	w := &watcher{tool: t, place: place(t.pool.Config().ConnConfig)}
 	for _, statement := range []struct {
 		to  *string
 		sql string
 	}{{&w.backlog, sqlBacklog}, {&w.reaped, sqlReaped}, {&w.last, sqlLast}, {&w.letters, sqlLetters}} {
-		sql := strings.NewReplacer("{stale}", stale, "{at}", resetAt).Replace(statement.sql)
+		sql := strings.NewReplacer("{at}", resetAt, "{at_before}", resetAtBefore).Replace(statement.sql)
 		var err error
 		if *statement.to, err = t.queue.render(sql); err != nil {
 			return nil, err
@@ -128,11 +129,9 @@ func (w *watcher) readSettings(ctx context.Context, tx pgx.Tx, seen *sight) (bas
 	if seen.Gates, err = w.readGates(ctx, tx); err != nil {
 		return 0, false, err
 	}
-	name, err := pgtext.Name(split(w.queue.letters))
-	if err != nil {
-		return 0, false, err
+	if !w.queue.letters.InPlace {
+		err = tx.QueryRow(ctx, sqlRedrivable, w.queue.letters.Table.Name.Sanitize()).Scan(&redrivable)
 	}
-	err = tx.QueryRow(ctx, sqlRedrivable, name).Scan(&redrivable)
 	return float64(seen.Gates.backoffBase), redrivable, err
 }
 
@@ -145,7 +144,11 @@ func (w *watcher) readTables(
 		undriven = "d.redriven_at is null"
 	}
 	batch := &pgx.Batch{}
-	batch.Queue(w.backlog, w.scope.grace).Query(into(&seen.Backlog))
+	scope, err := scopeOf(w.queue.reaper).Parameter()
+	if err != nil {
+		return err
+	}
+	batch.Queue(w.backlog, scope, w.queue.reaper.Kinds, w.queue.reaper.ExceptKinds).Query(into(&seen.Backlog))
 	batch.Queue(w.reaped, since, base).Query(into(&seen.Reaped))
 	batch.Queue(w.last, since, base).Query(into(&seen.Last))
 	batch.Queue(strings.Replace(w.letters, "{undriven}", undriven, 1), letterBound).QueryRow(func(row pgx.Row) error {

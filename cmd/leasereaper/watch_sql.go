@@ -1,23 +1,28 @@
 package main
 
-// sqlBacklog counts the leased jobs by kind. Served by the index on the lease's
-// end, which it reads whole.
+// sqlBacklog counts the leased jobs by kind. Served by the index on the lease's end or
+// start, which it reads whole; for a queue without one it reads the queue.
 //
-//	$1 grace  interval
+//	$1 scope
+//	$2 kinds   text[], NULL for all
+//	$3 except  text[], NULL for none
 const sqlBacklog = `-- leasereaper.backlog
-select coalesce({job_kind}::text, '') as kind,
-  count(*) filter (where {stale}) as stale,
-  count(*) filter (where {stale} and {attempts}::bigint >= {max_attempts}::bigint - 1) as to_move,
-  count(*) filter (where not {stale}) as live,
-  coalesce(floor(extract(epoch from now() - min({lease_until}) filter (
-    where {stale} and {lease_until} > '-infinity'))), 0)::bigint as overdue_seconds
-from {queue}
-where {state} = {leased} and {lease_until} is not null
-group by 1
+select kind,
+  count(*) filter (where stale) as stale,
+  count(*) filter (where stale and exhausted) as to_move,
+  count(*) filter (where not stale) as live,
+  coalesce(floor(extract(epoch from now() - min(lease_end) filter (
+    where stale and lease_end > '-infinity'))), 0)::bigint as overdue_seconds
+from (
+  select {kind_text} as kind, {end} as lease_end, coalesce({stale}, false) as stale, {exhausted} as exhausted
+  from {queue} q
+  where {is_leased}{only_columns}
+) l
+where lease_end is not null
+  and ($2::text[] is null or kind = any($2::text[]))
+  and ($3::text[] is null or kind <> all($3::text[]))
+group by kind
 order by stale desc, overdue_seconds desc, kind`
-
-// stale is the condition of sqlBacklog's counts.
-const stale = `({lease_until} < now() - $1::interval)`
 
 // reaped is the rows that reapers have reaped in the last while. A reset shows
 // in the queue until the job ends, and in a retry that waits its time is that of
@@ -27,24 +32,27 @@ const stale = `({lease_until} < now() - $1::interval)`
 //	$1 while         interval
 //	$2 backoff base  float8, seconds
 const reaped = `with reaped as (
-  select {at} as at, 'reset' as what, coalesce({job_kind}::text, '') as kind, {job_id}::text as job_id,
-    {attempts}::bigint as attempts, {max_attempts}::bigint as max_attempts, null::text as by
-  from {queue}
-  where {state} = {retry_waiting} and {last_error} = 'lease_expired_reaped' and {scheduled_at} > now() - $1::interval
+  select {at} as at, 'reset' as what, {kind_text} as kind, q.{job_id}::text as job_id,
+    q.{counter}::bigint as attempts, coalesce({limit}, 9223372036854775807) as max_attempts, null::text as by
+  from {queue} q
+  where {is_reset} and {was_reset}{only_columns} and q.{scheduled_at} > {since}
   union all
-  select {at}, 'reset', coalesce({job_kind}::text, ''), {job_id}::text, {attempts}, {max_attempts}, null
-  from {queue}
-  where {state} = {leased} and {last_error} = 'lease_expired_reaped' and {scheduled_at} > now() - $1::interval
+  select {at_before}, 'reset', {kind_text}, q.{job_id}::text, q.{counter}::bigint, {limit}, null
+  from {queue} q
+  where {is_leased} and {was_reset}{only_columns} and q.{scheduled_at} > {since}
   union all
-  select d.moved_at, 'move', d.job_kind, d.job_id::text, d.attempts, d.max_attempts, d.moved_by
+  select d.moved_at, 'move', d.job_kind::text, d.job_id::text, d.attempts::bigint,
+    coalesce(d.max_attempts, 9223372036854775807), nullif(d.moved_by, '')
   from {letters} d
   where d.moved_at > now() - $1::interval
 )`
 
 // resetAt is about when a row was reset. The bound keeps an absurd base from
 // leaving the range of timestamps.
-const resetAt = `{scheduled_at} - make_interval(secs => least(1e9,
-    $2::float8 * power(2, least(greatest({attempts} - 1, 0), 10)::float8)))`
+const (
+	resetAt       = `{scheduled} - make_interval(secs => least(1e9, {backoff})::float8)`
+	resetAtBefore = `{scheduled} - make_interval(secs => least(1e9, {backoff_before})::float8)`
+)
 
 // sqlReaped counts what was reaped, in slices of ten seconds.
 const sqlReaped = `-- leasereaper.reaped

@@ -62,7 +62,7 @@ func (t *tool) openWindow(ctx context.Context, text string) error {
 	if err := t.confirmWindow(ctx, question); err != nil {
 		return err
 	}
-	if _, err := t.queue.gates().OpenWindow(ctx, t.pool, t.actor, duration); err != nil {
+	if _, err := t.queue.settings.OpenWindow(ctx, t.pool, t.actor, duration); err != nil {
 		return err
 	}
 	return t.showGates(ctx)
@@ -72,7 +72,7 @@ func (t *tool) closeWindow(ctx context.Context) error {
 	if err := t.confirmWindow(ctx, "Let no apply through any more?"); err != nil {
 		return err
 	}
-	if err := t.queue.gates().CloseWindow(ctx, t.pool, t.actor); err != nil {
+	if err := t.queue.settings.CloseWindow(ctx, t.pool, t.actor); err != nil {
 		return err
 	}
 	return t.showGates(ctx)
