@@ -18,6 +18,7 @@ for instance by a closed gate.`
 func (t *tool) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "leasereaper",
+		Version:       version(),
 		Short:         "Operate a job queue and its reaper",
 		Long:          about,
 		SilenceErrors: true,
@@ -25,6 +26,7 @@ func (t *tool) root() *cobra.Command {
 		Args:          cobra.NoArgs, // so that a mistyped command is an error
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(t.out)
 	root.SetErr(t.errs)
 	t.addFlags(root)
