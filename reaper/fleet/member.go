@@ -1,0 +1,89 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/lease-governance/leasereaper/reaper"
+)
+
+// Member is one of the databases.
+type Member struct {
+	Name   string        // unique in a list, not empty
+	DB     reaper.DB     // usually a pool; the caller opens and closes it
+	Config reaper.Config // a nil Logger is the fleet's, with the member's name
+}
+
+// checkNames reports each name that the list has more than once.
+func checkNames(members []Member) error {
+	var faults []error
+	count := make(map[string]int, len(members))
+	for _, m := range members {
+		if count[m.Name]++; count[m.Name] == 2 {
+			faults = append(faults, fmt.Errorf("%w: %q", ErrDuplicateMember, m.Name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// same reports whether two members are the same: see [Config.Members].
+func same(a, b Member) bool {
+	a.Config.Logger, b.Config.Logger = nil, nil
+	return a.Name == b.Name && sameValue(reflect.ValueOf(a), reflect.ValueOf(b), true)
+}
+
+// sameValue compares values of one type. own says that they are parts of a Config, which
+// nobody writes to. A map inside a part of the caller's may be written to meanwhile, so it is
+// not read. Functions cannot be compared, but their code can.
+func sameValue(a, b reflect.Value, own bool) bool {
+	switch a.Kind() {
+	case reflect.Func:
+		return a.Pointer() == b.Pointer()
+	case reflect.Interface:
+		a, b = a.Elem(), b.Elem()
+		return a.IsValid() == b.IsValid() && (!a.IsValid() || a.Type() == b.Type() && sameValue(a, b, false))
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if !sameValue(a.Field(i), b.Field(i), own) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		return a.IsNil() == b.IsNil() && sameElements(a, b, own)
+	case reflect.Array:
+		return sameElements(a, b, own)
+	case reflect.Map:
+		if !own {
+			return a.Pointer() == b.Pointer()
+		}
+		return a.IsNil() == b.IsNil() && sameEntries(a, b)
+	}
+	return a.Equal(b)
+}
+
+func sameElements(a, b reflect.Value, own bool) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		if !sameValue(a.Index(i), b.Index(i), own) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameEntries(a, b reflect.Value) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for entries := a.MapRange(); entries.Next(); {
+		other := b.MapIndex(entries.Key())
+		if !other.IsValid() || !sameValue(entries.Value(), other, true) {
+			return false
+		}
+	}
+	return true
+}
