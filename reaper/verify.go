@@ -124,7 +124,7 @@ func (r *Reaper) verifyTarget() verify.Target {
 		Redrives:   !r.callsMover(),
 	}
 	read := r.cfg.Gates.Read
-	if table, ok := r.cfg.Gates.(gates.Table); ok {
+	if table, ok := settingsTable(r.cfg.Gates); ok {
 		target.Settings, read = orName(table.Name, gatesql.DefaultTable), table.ReadUnlocked
 	}
 	target.Read = func(ctx context.Context, tx pgx.Tx) (values gates.Values, err error) {
