@@ -37,26 +37,26 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{}
 	for group := range c.nodes {
-		c.nodes[group] = pgtest.Empty(t)
-		reapertest.Exec(t, c.nodes[group], standIn)
-		reapertest.Exec(t, c.nodes[group], `insert into pg_dist_local_group values ($1)`, group)
+		c.nodes[group] = newNode(t, group)
 	}
 	c.coordinator = c.nodes[0]
-	c.everywhere(t, `insert into pg_dist_node (groupid, nodename, shouldhaveshards)
-		values (0, 'node-0', false), (1, 'node-1', true), (2, 'node-2', true)`)
-	c.everywhere(t, citus.Schema)
-	c.everywhere(t, citus.GuardFunction)
-	c.everywhere(t, `insert into `+settings+` (key, value) values ('queue.job_substrate.enabled', 'true'),
-		('queue.lease.reaper_enabled', 'true'), ('queue.lease.reaper_dry_run_only', 'false')`)
 	return c
 }
 
-// everywhere runs statements on each node, as Citus does with DDL.
-func (c *cluster) everywhere(t *testing.T, sql string) {
+// newNode makes a node of a cluster. Citus runs DDL on every node, as this does.
+func newNode(t *testing.T, group int) *pgxpool.Pool {
 	t.Helper()
-	for _, node := range c.nodes {
-		reapertest.Exec(t, node, sql)
-	}
+	node := pgtest.Empty(t)
+	reapertest.Exec(t, node, standIn)
+	reapertest.Exec(t, node, `insert into pg_dist_local_group values ($1)`, group)
+	reapertest.Exec(t, node, `insert into pg_dist_node (groupid, nodename, shouldhaveshards)
+		values (0, 'node-0', false), (1, 'node-1', true), (2, 'node-2', true)`)
+	reapertest.Exec(t, node, citus.Schema)
+	reapertest.Exec(t, node, citus.Schema) // again, as it may be
+	reapertest.Exec(t, node, citus.GuardFunction)
+	reapertest.Exec(t, node, `insert into `+settings+` (key, value) values ('queue.job_substrate.enabled', 'true'),
+		('queue.lease.reaper_enabled', 'true'), ('queue.lease.reaper_dry_run_only', 'false')`)
+	return node
 }
 
 // shards returns the Shards of the cluster.
