@@ -18,6 +18,7 @@ type start struct {
 // memberLoop runs the loop of a name, for one member after the other.
 type memberLoop struct {
 	run      *run
+	name     string
 	member   Member             // the one that has the loop
 	stop     context.CancelFunc // ends the member's loop; nil: no member was taken yet
 	stopping bool               // the loop was told to end
@@ -69,7 +70,7 @@ func (l *memberLoop) take(ctx context.Context) (context.Context, *start) {
 	defer l.run.mu.Unlock()
 	s := l.next
 	if s == nil {
-		delete(l.run.loops, l.member.Name)
+		delete(l.run.loops, l.name)
 		return nil, nil
 	}
 	memberCtx, stop := context.WithCancel(ctx)

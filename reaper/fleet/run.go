@@ -138,7 +138,7 @@ func (r *run) update(ctx context.Context, members []Member) (unused []Member) {
 			unused = append(unused, l.replace(s)...)
 			continue
 		}
-		l := &memberLoop{run: r, next: s}
+		l := &memberLoop{run: r, name: m.Name, next: s}
 		r.loops[m.Name] = l
 		r.group.Go(func() { l.keep(ctx) })
 	}
