@@ -22,7 +22,7 @@ func withTenants(example func(ctx context.Context, members []fleet.Member)) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		defer database.Close() //nolint:errcheck // an example ends here
+		defer database.Close() //nolint:errcheck,gocritic // an example ends here, with both
 		_, err = database.Pool.Exec(ctx, `insert into job_queue (job_kind, state, lease_until)
 			values ('send_invoice', 'leased', now() - interval '90 seconds')`)
 		if err != nil {

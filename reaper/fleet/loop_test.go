@@ -43,7 +43,7 @@ type down struct{ beginFunc }
 
 // inBubble runs a fleet for a time.
 func inBubble(f *fleet.Fleet, cfg reaper.RunConfig, d time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), d) //nolint:usetesting // a bubble has its own time
+	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	_ = f.Run(ctx, reapertest.Actor, cfg)
 }
@@ -110,7 +110,7 @@ func TestAMemberThatHangsStopsNoOther(t *testing.T) {
 		})
 		time.AfterFunc(20*time.Minute, func() {
 			require.Empty(t, note.at["second"])
-			require.Len(t, note.at["third"], 0) // never two loops of one name
+			require.Empty(t, note.at["third"]) // never two loops of one name
 			require.Equal(t, []string{"stuck"}, list.wasReleased())
 			require.Equal(t, 1, log.Count(`msg="member has not ended" member=stuck`))
 			close(until)

@@ -118,7 +118,7 @@ func TestMembersThatWereNotAskedHaveTheCause(t *testing.T) {
 	member, _ := openDB(t, "second")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	f := newFleet(t, fleet.Config{Parallel: 1, Members: listOf(
-		fleet.Member{Name: "first", DB: &down{func(ctx context.Context) (pgx.Tx, error) {
+		fleet.Member{Name: "first", DB: &down{func(context.Context) (pgx.Tx, error) {
 			cancel(reapertest.ErrEnd)
 			return nil, errDown
 		}}},

@@ -74,9 +74,10 @@ func TestMembersComeAndGo(t *testing.T) {
 	t.Parallel()
 	first, firstPool := openDB(t, "first")
 	second, secondPool := openDB(t, "second")
-	list, seen := &directory{}, &passes{}
+	log, list, seen := &reapertest.Logbook{}, &directory{}, &passes{}
 	list.set(first)
-	stop := run(t, newFleet(t, fleet.Config{Members: list.list, Released: list.release}), reapertest.Quick(seen.add))
+	f := newFleet(t, fleet.Config{Members: list.list, Released: list.release, Logger: log.Logger()})
+	stop := run(t, f, reapertest.Quick(seen.add))
 	requireReaped(t, firstPool)
 
 	list.set(second)
@@ -90,6 +91,8 @@ func TestMembersComeAndGo(t *testing.T) {
 	requireReaped(t, firstPool)
 	stop()
 	require.ElementsMatch(t, []string{"first", "first", "second"}, list.wasReleased())
+	require.Equal(t, 3, log.Count("members changed"))
+	require.Equal(t, 1, log.Count("members=1 added=1 replaced=0 gone=1"))
 }
 
 // A tenant moves to another server: its name has a new pool. Two loops of one name would
@@ -162,7 +165,8 @@ func TestAPanicOfMembersOrReleasedIsLogged(t *testing.T) {
 	calls := 0
 	f := newFleet(t, fleet.Config{
 		Members: func(ctx context.Context) ([]fleet.Member, error) {
-			if calls++; calls == 1 {
+			calls++
+			if calls == 1 {
 				panic("no directory")
 			}
 			return list.list(ctx)
