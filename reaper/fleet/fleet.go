@@ -31,8 +31,8 @@ type Config struct {
 	// Released is called by [Fleet.Run] for each member that it does not use any more: its
 	// loop has ended, or was never started, and its pool may be closed. That is also so for a
 	// member that was replaced, whose DB the new one may still have, and for all members at
-	// the end of the Run. A member of the same name is started after Released has returned.
-	// A panic in it is logged. Default nil.
+	// the end of the Run. It returns before the next member of that name is started, if the
+	// former had a loop. A panic in it is logged. Default nil.
 	Released func(Member)
 
 	// Parallel is how many members DryRun, Drain and Verify ask at once. Too low, and members
@@ -109,7 +109,9 @@ func (f *Fleet) reaper(m Member) (*reaper.Reaper, error) {
 }
 
 // logger has a member's name in each record.
-func (f *Fleet) logger(m Member) *slog.Logger { return f.cfg.Logger.With(slog.String("member", m.Name)) }
+func (f *Fleet) logger(m Member) *slog.Logger {
+	return f.cfg.Logger.With(slog.String("member", m.Name))
+}
 
 // release says that a member is not used any more.
 func (f *Fleet) release(ctx context.Context, m Member) {

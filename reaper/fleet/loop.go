@@ -18,6 +18,7 @@ type start struct {
 // memberLoop runs the loop of a name, for one member after the other.
 type memberLoop struct {
 	run      *run
+	name     string
 	member   Member             // the one that has the loop
 	stop     context.CancelFunc // ends the member's loop; nil: no member was taken yet
 	stopping bool               // the loop was told to end
@@ -33,10 +34,13 @@ func (l *memberLoop) has(m Member) bool {
 	return !l.stopping && same(l.member, m)
 }
 
+// wanted reports whether the name was in the last list.
+func (l *memberLoop) wanted() bool { return l.next != nil || !l.stopping }
+
 // replace ends the loop, and has s started after it. It returns the member that was to be
 // started and will not be, unless that is the one whose loop ends.
 func (l *memberLoop) replace(s *start) (unused []Member) {
-	if l.next != nil && !(l.stop != nil && same(l.next.member, l.member)) {
+	if l.next != nil && (l.stop == nil || !same(l.next.member, l.member)) {
 		unused = append(unused, l.next.member)
 	}
 	l.next = s
@@ -69,7 +73,7 @@ func (l *memberLoop) take(ctx context.Context) (context.Context, *start) {
 	defer l.run.mu.Unlock()
 	s := l.next
 	if s == nil {
-		delete(l.run.loops, l.member.Name)
+		delete(l.run.loops, l.name)
 		return nil, nil
 	}
 	memberCtx, stop := context.WithCancel(ctx)
@@ -103,7 +107,8 @@ func (r *run) retry(ctx context.Context, m Member) {
 		}
 		wait := waits.next()
 		if isPanic || !invalid {
-			r.fleet.logger(m).LogAttrs(ctx, slog.LevelError, "member failed", slog.Any("err", err), slog.Duration("wait", wait))
+			r.fleet.logger(m).LogAttrs(ctx, slog.LevelError, "member failed",
+				slog.Any("err", err), slog.Duration("wait", wait))
 		}
 		invalid = !isPanic
 		sleep(ctx, wait)

@@ -20,7 +20,8 @@ func checkNames(members []Member) error {
 	var faults []error
 	count := make(map[string]int, len(members))
 	for _, m := range members {
-		if count[m.Name]++; count[m.Name] == 2 {
+		count[m.Name]++
+		if count[m.Name] == 2 {
 			faults = append(faults, fmt.Errorf("%w: %q", ErrDuplicateMember, m.Name))
 		}
 	}
@@ -41,30 +42,36 @@ func sameValue(a, b reflect.Value, own bool) bool {
 	case reflect.Func:
 		return a.Pointer() == b.Pointer()
 	case reflect.Interface:
-		a, b = a.Elem(), b.Elem()
-		return a.IsValid() == b.IsValid() && (!a.IsValid() || a.Type() == b.Type() && sameValue(a, b, false))
+		return sameDynamic(a.Elem(), b.Elem())
 	case reflect.Struct:
-		for i := range a.NumField() {
-			if !sameValue(a.Field(i), b.Field(i), own) {
-				return false
-			}
-		}
-		return true
-	case reflect.Slice:
-		return a.IsNil() == b.IsNil() && sameElements(a, b, own)
-	case reflect.Array:
+		return sameFields(a, b, own)
+	case reflect.Slice, reflect.Array:
 		return sameElements(a, b, own)
 	case reflect.Map:
-		if !own {
-			return a.Pointer() == b.Pointer()
-		}
-		return a.IsNil() == b.IsNil() && sameEntries(a, b)
+		return a.Pointer() == b.Pointer() || own && a.IsNil() == b.IsNil() && sameEntries(a, b)
 	}
 	return a.Equal(b)
 }
 
+// sameDynamic compares what two interfaces hold.
+func sameDynamic(a, b reflect.Value) bool {
+	if !a.IsValid() || !b.IsValid() {
+		return a.IsValid() == b.IsValid()
+	}
+	return a.Type() == b.Type() && sameValue(a, b, false)
+}
+
+func sameFields(a, b reflect.Value, own bool) bool {
+	for i := range a.NumField() {
+		if !sameValue(a.Field(i), b.Field(i), own) {
+			return false
+		}
+	}
+	return true
+}
+
 func sameElements(a, b reflect.Value, own bool) bool {
-	if a.Len() != b.Len() {
+	if a.Len() != b.Len() || a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
 		return false
 	}
 	for i := range a.Len() {

@@ -83,6 +83,7 @@ func checkArguments(actor string, cfg reaper.RunConfig) error {
 // noDB is the DB of a reaper that is not used.
 type noDB struct{}
 
+// Begin is not called.
 func (noDB) Begin(context.Context) (pgx.Tx, error) { return nil, errChecked }
 
 // run is one Run. Each name has a goroutine as long as it is listed.
@@ -108,15 +109,25 @@ func (r *run) refresh(ctx context.Context) (ok bool) {
 		return false
 	}
 	r.logLate(ctx)
-	for _, m := range r.update(ctx, members) {
+	c := r.update(ctx, members)
+	if c.added+c.replaced+c.gone > 0 {
+		r.fleet.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "members changed", slog.Int("members", len(members)),
+			slog.Int("added", c.added), slog.Int("replaced", c.replaced), slog.Int("gone", c.gone))
+	}
+	for _, m := range c.unused {
 		r.fleet.release(ctx, m)
 	}
 	return true
 }
 
-// update makes the loops those of the list. It returns members that were listed before and
-// will not be started any more.
-func (r *run) update(ctx context.Context, members []Member) (unused []Member) {
+// changes are what an update did.
+type changes struct {
+	added, replaced, gone int
+	unused                []Member // were to be started, and will not be
+}
+
+// update makes the loops those of the list.
+func (r *run) update(ctx context.Context, members []Member) (c changes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	listed := make(map[string]bool, len(members))
@@ -128,21 +139,24 @@ func (r *run) update(ctx context.Context, members []Member) (unused []Member) {
 		}
 	}
 	for name, l := range r.loops {
-		if !listed[name] {
-			unused = append(unused, l.replace(nil)...)
+		if !listed[name] && l.wanted() {
+			c.gone++
+			c.unused = append(c.unused, l.replace(nil)...)
 		}
 	}
 	for i, m := range fresh {
 		s := &start{member: m, delay: r.cfg.Interval / time.Duration(len(fresh)) * time.Duration(i)}
 		if l := r.loops[m.Name]; l != nil {
-			unused = append(unused, l.replace(s)...)
+			c.replaced++
+			c.unused = append(c.unused, l.replace(s)...)
 			continue
 		}
-		l := &memberLoop{run: r, next: s}
+		c.added++
+		l := &memberLoop{run: r, name: m.Name, next: s}
 		r.loops[m.Name] = l
 		r.group.Go(func() { l.keep(ctx) })
 	}
-	return unused
+	return c
 }
 
 // logList logs when lists begin to fail and when they work again.
