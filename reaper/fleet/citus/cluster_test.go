@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 	"github.com/lease-governance/leasereaper/reaper/fleet"
@@ -81,9 +82,9 @@ func (c *cluster) route(config *pgxpool.Config) {
 	if _, err := fmt.Sscanf(config.ConnConfig.Host, "node-%d", &group); err != nil {
 		panic(err)
 	}
-	real := c.nodes[group].Config().ConnConfig
-	config.ConnConfig.Host, config.ConnConfig.Port = real.Host, real.Port
-	config.ConnConfig.Database, config.ConnConfig.Fallbacks = real.Database, nil
+	node := c.nodes[group].Config().ConnConfig
+	config.ConnConfig.Host, config.ConnConfig.Port = node.Host, node.Port
+	config.ConnConfig.Database, config.ConnConfig.Fallbacks = node.Database, nil
 }
 
 // list returns the members.
@@ -92,6 +93,14 @@ func list(t *testing.T, shards *citus.Shards) []fleet.Member {
 	members, err := shards.Members(t.Context())
 	require.NoError(t, err)
 	return members
+}
+
+// storeOf is where a member's dead letters are.
+func storeOf(t *testing.T, m fleet.Member) deadletter.Store {
+	t.Helper()
+	letters, ok := m.Config.DeadLetter.(deadletter.Table)
+	require.True(t, ok)
+	return deadletter.Store{Table: letters, Queue: m.Config.Queue.DeadLetterQueue()}
 }
 
 // queueOf and lettersOf are the names of a shard's tables.

@@ -23,10 +23,10 @@
 //
 // # Guarantees
 //
-// What [reaper.Reaper] promises holds for each shard. A shard that moves takes nothing that was
-// confirmed with it into the void: each transaction of a member that may write first locks the
-// metadata of its shards as Citus itself does, and fails with [ErrMoved] if one of them is not
-// on the node any more. That costs no further round trip for an apply. Reads, as of
+// What [reaper.Reaper] promises holds for each shard. No move of a shard loses
+// what was confirmed: each transaction of a member that may write first locks the metadata of
+// its shards as Citus itself does, and fails with [ErrMoved] if one of them is not on the node
+// any more. An apply needs no further round trip for that. Reads, as of
 // [reaper.Reaper.DryRun], wait for no move.
 //
 // The gates are a fence over all shards where Citus writes the settings' reference table: change

@@ -121,7 +121,7 @@ func TestEveryWriteThroughAMemberIsGuarded(t *testing.T) {
 	c.stale(t, 0, staleInTheTest)
 	m := list(t, c.shards(t, citus.Config{}))[0]
 	reapertest.Apply(t, reapertest.New(t, m.DB, m.Config), 2*staleInTheTest)
-	store := deadletter.Store{Table: m.Config.DeadLetter.(deadletter.Table), Queue: m.Config.Queue.DeadLetterQueue()}
+	store := storeOf(t, m)
 	c.move(t, 0)
 
 	writes := map[string]func(ctx context.Context) error{

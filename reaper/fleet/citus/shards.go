@@ -174,7 +174,8 @@ func (s *Shards) forget(released fleet.Member) *pgxpool.Pool {
 		}
 		delete(s.members, found)
 		on := s.nodes[found.node]
-		if on.members--; on.members > 0 {
+		on.members--
+		if on.members > 0 {
 			return nil
 		}
 		delete(s.nodes, found.node)

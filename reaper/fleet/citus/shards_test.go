@@ -55,12 +55,12 @@ func TestTheFleetReapsEveryShard(t *testing.T) {
 	for n, m := range list(t, shards) {
 		require.NoError(t, reports[n].Err)
 		require.Empty(t, reports[n].Result.Problems)
-		require.Equal(t, 20, int(dryRuns[n].Result.StaleLeaseCount))
+		require.Equal(t, 20, dryRuns[n].Result.StaleLeaseCount)
 		require.NoError(t, drained[n].Err)
 		require.Equal(t, []int{18, 2}, []int{drained[n].Result.ResetCount, drained[n].Result.DeadLetterCount})
 		require.Equal(t, 20, c.reaped(t, n))
 
-		store := deadletter.Store{Table: m.Config.DeadLetter.(deadletter.Table), Queue: m.Config.Queue.DeadLetterQueue()}
+		store := storeOf(t, m)
 		page, err := deadletter.List(t.Context(), m.DB, store, deadletter.Filter{}, 10)
 		require.NoError(t, err)
 		require.Len(t, page.Letters, 2)
