@@ -24,7 +24,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
-    raise 'leasereaper_guard needs the isolation level read committed' using errcode = '25001';
+    raise 'leasereaper_guard needs the isolation level read committed' using errcode = '25000';
   end if;
   for locked in 0..1 loop
     if (

@@ -210,7 +210,7 @@ func TestTheGuardNeedsReadCommitted(t *testing.T) {
 
 	var pgErr *pgconn.PgError
 	require.ErrorAs(t, err, &pgErr)
-	require.Equal(t, "25001", pgErr.Code)
+	require.Equal(t, "25000", pgErr.Code)
 }
 
 // Citus lets only an owner lock the metadata of a shard. A reaper whose role owns the queue

@@ -71,7 +71,9 @@ func TestThePoolOfANodeIsClosedAfterItsLastMember(t *testing.T) {
 	require.ErrorIs(t, use(before[2]), citus.ErrMoved) // its loop has not ended
 	released(before[2])
 
-	require.ErrorContains(t, use(before[2]), "closed pool")
+	closed := use(before[2])
+	require.Error(t, closed)
+	require.NotErrorIs(t, closed, citus.ErrMoved)
 	require.NoError(t, use(after[2]))
 	c.move(t, 0)
 	require.NoError(t, use(list(t, shards)[0]))
@@ -216,4 +218,16 @@ func TestTheFleetDoesNotCloseTheCopiesOfTheGates(t *testing.T) {
 	for group, node := range c.nodes {
 		require.Equal(t, "true", reapertest.One[string](t, node, `select value from `+settings+` where key = $1`, gates.ReaperEnabled), group)
 	}
+}
+
+// A connection string is all that most programs can be given.
+func TestTheVisibilityIsAnOptionOfTheConnection(t *testing.T) {
+	t.Parallel()
+	config, err := pgxpool.ParseConfig("postgres://node-1/app?citus.override_table_visibility=off")
+	require.NoError(t, err)
+	pool := pgtest.Connect(t, pgtest.Empty(t), func(own *pgxpool.Config) {
+		own.ConnConfig.RuntimeParams = config.ConnConfig.RuntimeParams
+	})
+
+	require.Equal(t, "off", reapertest.One[string](t, pool, `show citus.override_table_visibility`))
 }
