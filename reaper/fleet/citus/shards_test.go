@@ -1,6 +1,8 @@
 package citus_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -8,7 +10,9 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/pgtx"
 	"github.com/lease-governance/leasereaper/internal/reapertest"
+	"github.com/lease-governance/leasereaper/reaper"
 	"github.com/lease-governance/leasereaper/reaper/fleet"
 	"github.com/lease-governance/leasereaper/reaper/fleet/citus"
 )
@@ -68,4 +72,45 @@ func TestTheFleetReapsEveryShard(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, redriven.RedrivenCount)
 	}
+}
+
+// A column that is added to the reference tables only would be missing on Citus.
+func TestTheTablesAreThoseOfTheReferenceSchema(t *testing.T) {
+	t.Parallel()
+	_, reference, _ := strings.Cut(reaper.Schema, "create table")
+	reference = strings.NewReplacer(
+		"dead_letter_id uuid        primary key default", "dead_letter_id uuid        not null default",
+		"redriven_by    text\n", "redriven_by    text,\n    primary key (dead_letter_id, job_id)\n",
+	).Replace(reference)
+
+	_, distributed, _ := strings.Cut(citus.Schema, "create table")
+	distributed, _, _ = strings.Cut(distributed, "\n\nselect create_distributed_table")
+
+	require.Equal(t, strings.TrimSpace(reference), strings.TrimSpace(distributed))
+}
+
+// A move that blocks writes keeps workers from renewing. A loop that reaps at once when it ends
+// takes the jobs of living workers.
+func TestALoopTakesALongMoveForAnOutage(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	log := &reapertest.Logbook{}
+	m := list(t, c.shards(t, citus.Config{Reaper: reaper.Config{LockTimeout: lockTimeout, Logger: log.Logger()}}))[0]
+	r := reapertest.New(t, m.DB, m.Config)
+	long := c.begin(t, 0)
+	first := make(chan error, 1)
+	reapertest.Run(t, r, reapertest.Quick(func(_ context.Context, pass reaper.Pass) {
+		select {
+		case first <- pass.Err:
+		default:
+		}
+	}))
+	require.Equal(t, pgtx.CodeLockNotAvailable, pgtx.Code(<-first))
+	require.Zero(t, log.Count(reapertest.Renewing))
+
+	for _, tx := range long.txs {
+		require.NoError(t, tx.Rollback(t.Context())) // the move has failed
+	}
+
+	require.Eventually(t, func() bool { return log.Count(reapertest.Renewing) > 0 }, reapertest.Waiting, reapertest.Tick)
 }
