@@ -186,7 +186,7 @@ const deadWithoutLetter = `{is_dead}{without_letter}`
 // withoutLetter is a further condition where the letters are in a table of their own.
 const withoutLetter = `
   and not exists (
-    select from {dead_letter} d
+    select 1 from {dead_letter} d
     where d.job_id = u.letter_job_id
       and d.redriven_at is null
   )`

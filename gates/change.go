@@ -45,7 +45,7 @@ with given as (
 insert into {table} (key, value, updated_at, updated_by)
 select $1::text, given.value, $3::timestamptz, $4::text
 from given
-where not exists (select from changed)`
+where not exists (select 1 from changed)`
 
 // sqlTouch stores the actor and the time of a change. Served by the primary key on key.
 //

@@ -14,7 +14,8 @@
 //	queue.lease.reaper_window_until   a time, as in [Values.Window]
 //
 // A [Source] reads the settings inside the transaction of the apply. [Table] reads a
-// settings table and locks the rows that it reads. [CurrentSetting] reads the settings
+// settings table and locks the rows that it reads. [Replica] does so with a copy that
+// something else keeps. [CurrentSetting] reads the settings
 // that are stored for the database or the role. [Static] holds fixed values.
 // [SourceFunc] adapts a function.
 //

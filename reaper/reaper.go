@@ -78,10 +78,11 @@ func New(db DB, cfg Config) (*Reaper, error) {
 // builtinSource returns the statement of a source of the library's own, which can
 // travel with others. A type that embeds such a source has a Read of its own.
 func builtinSource(source gates.Source) gatesql.Source {
+	if table, ok := settingsTable(source); ok {
+		sql, _ := gatesql.NewTable(table.Name) // a name that cannot be is a fault of the configuration
+		return sql
+	}
 	switch source := source.(type) {
-	case gates.Table:
-		table, _ := gatesql.NewTable(source.Name) // a name that cannot be is a fault of the configuration
-		return table
 	case gates.CurrentSetting:
 		return gatesql.CurrentSetting{}
 	case gates.Static:
@@ -89,6 +90,17 @@ func builtinSource(source gates.Source) gatesql.Source {
 		return gatesql.Fixed(values)
 	}
 	return nil
+}
+
+// settingsTable returns the table that a source of the library's own reads, if it reads one.
+func settingsTable(source gates.Source) (gates.Table, bool) {
+	switch source := source.(type) {
+	case gates.Table:
+		return source, true
+	case gates.Replica:
+		return gates.Table(source), true
+	}
+	return gates.Table{}, false
 }
 
 // builtinMover returns the name of what one of the library's own movers uses: a

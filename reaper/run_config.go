@@ -49,6 +49,7 @@ type Pass struct {
 	Result *ApplyResult  // nil after an error; empty after a poll that found nothing new
 	Err    error         // errors are retried, whatever they are
 	Took   time.Duration // by the process's clock
+	Member string        // the member's name in a fleet, see package fleet; else empty
 }
 
 // Defaults of RunConfig.

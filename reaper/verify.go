@@ -34,6 +34,7 @@ const (
 	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or not twice
 	CodeIndexMissing       = "index_missing"        // no index serves the claim or finds an id, or one holds other rows
 	CodeReplicaIdentity    = "replica_identity"     // a published table's replica identity is missing or too small
+	CodeDistributedTable   = "distributed_table"    // Citus distributes the queue, and the connection is to no shard
 	CodeMarkIsDefault      = "mark_is_default"      // free jobs have by default what marks a dead one
 	CodeLockIneffective    = "lock_ineffective"     // a lock has no bound on its wait, or does not hold a gate
 	CodeStatementRejected  = "statement_rejected"   // PostgreSQL rejects a statement for another reason
@@ -123,7 +124,7 @@ func (r *Reaper) verifyTarget() verify.Target {
 		Redrives:   !r.callsMover(),
 	}
 	read := r.cfg.Gates.Read
-	if table, ok := r.cfg.Gates.(gates.Table); ok {
+	if table, ok := settingsTable(r.cfg.Gates); ok {
 		target.Settings, read = orName(table.Name, gatesql.DefaultTable), table.ReadUnlocked
 	}
 	target.Read = func(ctx context.Context, tx pgx.Tx) (values gates.Values, err error) {

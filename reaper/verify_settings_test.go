@@ -88,3 +88,15 @@ func objects(t *testing.T, pool *pgxpool.Pool) []string {
 	}
 	return objects
 }
+
+// A copy of the settings that is missing, or may not be locked, fails every apply.
+func TestVerifyChecksACopyOfTheSettings(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	cfg := reaper.Config{Gates: gates.Replica{Name: pgx.Identifier{"copied"}}}
+	require.Equal(t, reaper.CodeTableMissing, reapertest.OnlyProblem(t, pool, cfg).Code)
+
+	reapertest.Exec(t, pool, `create table copied as table queue_config`)
+
+	require.Equal(t, reaper.CodeKeyMissing, reapertest.OnlyProblem(t, pool, cfg).Code)
+}

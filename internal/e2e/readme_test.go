@@ -19,6 +19,7 @@ import (
 
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/reaper"
+	"github.com/lease-governance/leasereaper/reaper/fleet"
 )
 
 func runReaper(ctx context.Context, pool *pgxpool.Pool) error {
@@ -47,6 +48,30 @@ func reapOnce(ctx context.Context, r *reaper.Reaper) error {
 		slog.Warn("job rejected", "job_id", failure.JobID, "sqlstate", failure.SQLState)
 	}
 	return nil
+}
+
+// directory stands for the reader's own list of databases.
+type directory struct{ pools map[string]*pgxpool.Pool }
+
+func (d *directory) members(context.Context) (members []fleet.Member, err error) {
+	for name, pool := range d.pools {
+		members = append(members, fleet.Member{Name: name, DB: pool})
+	}
+	return members, nil
+}
+
+func (d *directory) close(m fleet.Member) { d.pools[m.Name].Close() }
+
+func runFleet(ctx context.Context, tenants *directory) error {
+	f, err := fleet.New(fleet.Config{
+		Members:  tenants.members, // a name, a pool and a reaper.Config for each
+		Released: tenants.close,   // a loop has ended: its pool may be closed
+		Logger:   slog.Default(),
+	})
+	if err != nil {
+		return err
+	}
+	return f.Run(ctx, "billing-reaper", reaper.RunConfig{})
 }
 
 // resets and moves stand for the counters of the reader's metrics.
@@ -104,6 +129,7 @@ func TestTheREADMEsGoWorks(t *testing.T) {
 	go func() { ended <- runReaper(ctx, pool) }()
 	cancel(reapertest.ErrEnd)
 	require.ErrorIs(t, <-ended, reapertest.ErrEnd)
+	require.ErrorIs(t, runFleet(ctx, &directory{map[string]*pgxpool.Pool{"tenant": pool}}), reapertest.ErrEnd)
 }
 
 // A role that was given what the reference says must be able to work, and each of

@@ -71,7 +71,8 @@ type Tx struct {
 	over   bool
 
 	setting func(*pgx.Batch) // queues the transaction's settings; nil: none, or queued already
-	head    int              // how many statements of the first batch are BEGIN and settings
+	guard   func(*pgx.Batch) // queues the statement of a Guarded, likewise
+	head    int              // how many statements of the first batch are BEGIN, settings and guard
 }
 
 // HasConn reports whether a transaction on db has its own connection, so that BEGIN and
@@ -79,7 +80,7 @@ type Tx struct {
 // its own, which must be called.
 func HasConn(db DB) bool {
 	switch db.(type) {
-	case *pgxpool.Pool, *pgx.Conn:
+	case *pgxpool.Pool, *Guarded, *pgx.Conn:
 		return true
 	}
 	return false
@@ -92,13 +93,24 @@ func Open(ctx context.Context, db DB) (*Tx, error) {
 	case *pgx.Conn:
 		return &Tx{conn: db}, nil
 	case *pgxpool.Pool:
-		conn, err := db.Acquire(ctx)
+		return openOn(ctx, db)
+	case *Guarded:
+		tx, err := openOn(ctx, db.Pool)
 		if err != nil {
 			return nil, err
 		}
-		return &Tx{conn: conn.Conn(), free: conn.Release}, nil
+		tx.guard = db.Queue
+		return tx, nil
 	}
 	return Start(ctx, db, ReadCommitted)
+}
+
+func openOn(ctx context.Context, pool *pgxpool.Pool) (*Tx, error) {
+	conn, err := pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Tx{conn: conn.Conn(), free: conn.Release}, nil
 }
 
 // Start begins a transaction in a round trip of its own.
@@ -118,7 +130,8 @@ func (t *Tx) Setting(queue func(*pgx.Batch)) {
 	}
 }
 
-// Batch returns a new batch. The first one begins with BEGIN and the settings.
+// Batch returns a new batch. The first one begins with BEGIN, the settings and the guard, which
+// waits for a lock no longer than the settings say.
 func (t *Tx) Batch() *pgx.Batch {
 	batch := &pgx.Batch{}
 	if t.Tx == nil {
@@ -127,6 +140,10 @@ func (t *Tx) Batch() *pgx.Batch {
 	if t.setting != nil {
 		t.setting(batch)
 		t.setting, t.head = nil, batch.Len()
+	}
+	if t.guard != nil {
+		t.guard(batch)
+		t.guard, t.head = nil, batch.Len()
 	}
 	return batch
 }

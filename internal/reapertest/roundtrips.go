@@ -46,7 +46,7 @@ func (c *countingConn) Read(content []byte) (int, error) {
 }
 
 // CountRoundTrips returns a pool of one connection, and the count of its round trips.
-func CountRoundTrips(t *testing.T, pool *pgxpool.Pool, change func(*pgxpool.Config)) (*pgxpool.Pool, *RoundTrips) {
+func CountRoundTrips(t testing.TB, pool *pgxpool.Pool, change func(*pgxpool.Config)) (*pgxpool.Pool, *RoundTrips) {
 	t.Helper()
 	counted := &RoundTrips{}
 	return pgtest.Connect(t, pool, func(c *pgxpool.Config) {

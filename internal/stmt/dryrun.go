@@ -57,14 +57,15 @@ order by j.lease_until, j.key`
 )
 
 // sqlExceedsMaxStale reads whether more leases are stale than an apply may find. It
-// stops counting there. Served by job_queue_lease_until_idx.
+// stops counting there. The subquery has a column because Citus rejects one without.
+// Served by job_queue_lease_until_idx.
 //
 //	$1 scope
 //	$2 maximum  bigint
 const sqlExceedsMaxStale = `-- reaper.overfull
 select count(*) > $2::bigint
 from (
-  select
+  select 1
   from {queue} q
   where ` + condStale + `
   limit least($2::bigint, 9223372036854775806) + 1

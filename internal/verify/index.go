@@ -35,7 +35,7 @@ where {stale}`
 // some.
 const sqlExplainOthers = `-- verify.others
 explain (format json, verbose)
-select
+select 1
 from {queue} q
 where not ({is_leased})`
 

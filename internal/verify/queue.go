@@ -17,6 +17,9 @@ func (v *verifier) queueTable(ctx context.Context) error {
 		return err
 	}
 	v.queue = t
+	if err := v.distributed(ctx, t); err != nil {
+		return err
+	}
 	v.remote(t, "An apply")
 	v.wholeRows(t)
 	v.nullableCounters(t)

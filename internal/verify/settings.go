@@ -74,7 +74,7 @@ func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	}}); err != nil {
 		return t, err
 	}
-	return t, v.statements(ctx, t, Statement{Act: "read of the gates", SQL: "select from " + t.SQL + " for share"})
+	return t, v.statements(ctx, t, Statement{Act: "read of the gates", SQL: "select 1 from " + t.SQL + " for share"})
 }
 
 // values checks whether each setting parses, whatever the others say.

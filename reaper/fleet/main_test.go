@@ -1,0 +1,9 @@
+package fleet_test
+
+import (
+	"testing"
+
+	"github.com/lease-governance/leasereaper/internal/reapertest"
+)
+
+func TestMain(m *testing.M) { reapertest.Main(m) }
