@@ -120,6 +120,11 @@ func (c *consoling) each() ([]*tool, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range c.confirmed {
+		if f.Databases[name] == nil {
+			return nil, misused("--confirm %s: there is no such database", name)
+		}
+	}
 	var tools []*tool
 	for _, name := range f.names() {
 		t := *c.tool
