@@ -17,7 +17,7 @@ func faultAt(node *yaml.Node, format string, args ...any) error {
 	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: ", node.Line) + fmt.Sprintf(format, args...)}}
 }
 
-// span is a duration in a file.
+// spanOf is a duration in a file.
 type spanOf time.Duration
 
 // UnmarshalYAML reads 90s, 15m, 1h or 2d.
