@@ -40,7 +40,8 @@ that have changed since.`,
 		RunE: t.changes(func(ctx context.Context, _ []string) error { return a.run(ctx) }),
 	}
 	cmd.Flags().IntVar(&a.limit, "limit", applyLimit, "reap at most so many jobs")
-	cmd.Flags().IntVar(&a.maxStale, "max-stale", 0, "refuse when more leases than this are stale (default: the mapping's, or no maximum)")
+	cmd.Flags().IntVar(&a.maxStale, "max-stale", 0,
+		"refuse when more leases than this are stale (default: the mapping's, or no maximum)")
 	cmd.Flags().StringVar(&a.plan, "plan", "", "reap the jobs of this plan; - reads it from stdin")
 	cmd.MarkFlagsMutuallyExclusive("plan", "limit")
 	cmd.MarkFlagsMutuallyExclusive("plan", "max-stale")
@@ -52,12 +53,7 @@ func (a *applying) run(ctx context.Context) error {
 		return misused("--limit is below 1, or --max-stale below 0")
 	}
 	a.maxStale = cmp.Or(a.maxStale, a.queue.maxStale)
-	r, err := a.reaper(func(cfg *reaper.Config) {
-		cfg.MaxStale = a.maxStale
-		if cfg.CountUpTo > 0 { // so far that the maximum shows
-			cfg.CountUpTo = max(cfg.CountUpTo, a.maxStale+1)
-		}
-	})
+	r, err := a.reaper(a.bound)
 	if err != nil {
 		return err
 	}
@@ -94,6 +90,14 @@ func (a *applying) reviewed(ctx context.Context, r *reaper.Reaper, plan *reaper.
 		}
 	}
 	return a.report(r.ApplyPlan(ctx, a.actor, plan))
+}
+
+// bound sets the maximum of stale leases, and counts so far that it shows.
+func (a *applying) bound(cfg *reaper.Config) {
+	cfg.MaxStale = a.maxStale
+	if cfg.CountUpTo > 0 {
+		cfg.CountUpTo = max(cfg.CountUpTo, a.maxStale+1)
+	}
 }
 
 func these(jobs int) string {

@@ -141,15 +141,16 @@ func (t *tool) printChecked(checked checkedFile) error {
 	for _, d := range checked.Databases {
 		faults += d.faults()
 	}
-	if t.json {
+	switch {
+	case t.json:
 		if err := t.printJSON(checked); err != nil {
 			return err
 		}
-	} else if len(checked.Faults) > 0 {
+	case len(checked.Faults) > 0:
 		for _, fault := range checked.Faults {
 			fmt.Fprintln(t.out, clean(fault))
 		}
-	} else {
+	default:
 		fmt.Fprintf(t.out, "%s: %s\n", clean(checked.File), count(len(checked.Databases), "database", "databases"))
 		for _, d := range checked.Databases {
 			t.printCheckedDatabase(d)
@@ -191,11 +192,13 @@ func (t *tool) printCheckedDatabase(d checkedDatabase) {
 	case d.Error != "":
 		fmt.Fprintln(t.out, "  error    "+clean(d.Error))
 	case len(d.Missing) > 0:
-		fmt.Fprintln(t.out, "  error    there is no "+clean(strings.Join(d.Missing, ", "))+": leasereaper init creates it")
+		fmt.Fprintln(t.out, "  error    there is no "+clean(strings.Join(d.Missing, ", "))+
+			": leasereaper init creates it")
 	case d.Place != "" && len(d.Problems) == 0:
 		fmt.Fprintln(t.out, "  no problems")
 	}
 	for _, problem := range d.Problems {
-		fmt.Fprintf(t.out, "  %-7s  %s %s: %s\n", problem.Severity, problem.Code, clean(problem.Object), clean(problem.Message))
+		fmt.Fprintf(t.out, "  %-7s  %s %s: %s\n", problem.Severity, problem.Code, clean(problem.Object),
+			clean(problem.Message))
 	}
 }

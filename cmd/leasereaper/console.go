@@ -120,6 +120,16 @@ func (c *consoling) each() ([]*tool, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range c.confirmed {
+		if f.Databases[name] == nil {
+			return nil, misused("--confirm %s: there is no such database", name)
+		}
+	}
+	return c.eachOf(f)
+}
+
+// eachOf returns a tool for each database of a file.
+func (c *consoling) eachOf(f *file) ([]*tool, error) {
 	var tools []*tool
 	for _, name := range f.names() {
 		t := *c.tool

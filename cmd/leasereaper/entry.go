@@ -181,6 +181,11 @@ func (e *entry) check() (faults []string) {
 		faults = append(faults, "dead_letters: moved_at goes with in_place")
 	}
 	faults = append(faults, e.checkPolicies()...)
+	return append(faults, e.checkMapping()...)
+}
+
+// checkMapping reports what the library says of it.
+func (e *entry) checkMapping() (faults []string) {
 	m := e.mapping("", "")
 	for _, err := range []error{m.check(), m.settings.Validate()} {
 		if err != nil {

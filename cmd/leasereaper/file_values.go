@@ -17,7 +17,7 @@ func faultAt(node *yaml.Node, format string, args ...any) error {
 	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: ", node.Line) + fmt.Sprintf(format, args...)}}
 }
 
-// span is a duration in a file.
+// spanOf is a duration in a file.
 type spanOf time.Duration
 
 // UnmarshalYAML reads 90s, 15m, 1h or 2d.
@@ -145,13 +145,15 @@ func (p policyOf) DelaySec(attempts int, _ int64) int64 {
 	return int64(math.Pow(float64(min(attempts, most)), float64(p.Power)) + time.Duration(p.Plus).Seconds())
 }
 
-// sql is about the same in SQL, for a number of attempts and the setting's base.
+// sql is about the same in SQL, for a number of attempts and the setting's base, without
+// jitter. It always has the base, which is a parameter.
 func (p policyOf) sql(attempts, base string) string {
 	switch {
 	case p.Fixed != nil:
-		return fmt.Sprintf("%d", p.DelaySec(0, 0))
+		return fmt.Sprintf("%s * 0 + %d", base, p.DelaySec(0, 0))
 	case p.Power != 0:
-		return fmt.Sprintf("power(%s, %d) + %d", attempts, p.Power, int64(time.Duration(p.Plus).Seconds()))
+		return fmt.Sprintf("%s * 0 + power(least(%s, 100)::float8, %d) + %d",
+			base, attempts, p.Power, int64(time.Duration(p.Plus).Seconds()))
 	}
-	return fmt.Sprintf("%s * power(2, least(greatest(%s - 1, 0), 10))", base, attempts)
+	return fmt.Sprintf("%s * power(2, least(greatest(%s - 1, 0), 10)::float8)", base, attempts)
 }

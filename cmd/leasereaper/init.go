@@ -80,7 +80,8 @@ func (t *tool) create(ctx context.Context, ddl []string, result initResult) erro
 		return nil
 	}
 	if !t.yes {
-		database, err := collect[string](ctx, t.pool, "select current_database() || ', schema ' || coalesce(current_schema(), '')")
+		database, err := collect[string](ctx, t.pool,
+			"select current_database() || ', schema ' || coalesce(current_schema(), '')")
 		if err != nil {
 			return err
 		}

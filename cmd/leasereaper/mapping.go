@@ -93,7 +93,8 @@ func (t *tool) use(f *file, name string) (err error) {
 // loadFlags takes the mapping of the flags.
 func (t *tool) loadFlags() (err error) {
 	if t.database != "" {
-		return misused("--database %s is one of a mapping file, and there is none; for an address: --database-url", t.database)
+		return misused("--database %s is one of a mapping file, and there is none; for an address: --database-url",
+			t.database)
 	}
 	t.queue, err = t.flags.mapping()
 	t.loaded = err == nil

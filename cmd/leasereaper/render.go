@@ -37,18 +37,18 @@ func (m *mapping) render(sql string) (string, error) {
 	if err != nil {
 		return "", &usageError{err.Error()}
 	}
-	in := strings.NewReplacer(append(n.Pairs, "{kind_text}", kindText)...).Replace
+	n.Add("kind_text", strings.NewReplacer(n.Pairs...).Replace("coalesce(({kind})::text, '')"))
+	in := strings.NewReplacer(n.Pairs...).Replace
 	n.Name("settings", m.settings.Name)
-	n.Add("kind_text", in(kindText))
 	n.Add("stale", statements.Stale)
 	n.Add("exhausted", in(exhausted))
 	n.Add("since", inUTC("now() - $1::interval", queue))
-	n.Add("backoff", m.backoff(in("q.{counter}"), in(kindText)))
+	n.Add("backoff", m.backoff(in("q.{counter}"), in("{kind_text}")))
 	claimed := "q.{counter}"
 	if queue.Step() == 0 {
 		claimed += " - 1"
 	}
-	n.Add("backoff_before", m.backoff("("+in(claimed)+")", in(kindText)))
+	n.Add("backoff_before", m.backoff("("+in(claimed)+")", in("{kind_text}")))
 	wasReset := "false"
 	if queue.LastError != "" {
 		wasReset = "q." + n.Column("last_error", queue.LastError) + " = 'lease_expired_reaped'"
@@ -60,8 +60,6 @@ func (m *mapping) render(sql string) (string, error) {
 	}
 	return strings.NewReplacer(n.Pairs...).Replace(sql), nil
 }
-
-const kindText = `coalesce(({kind})::text, '')`
 
 // exhausted is the library's condition, without that of attempts at the largest value of
 // their type.

@@ -41,9 +41,10 @@ func (t *tool) root() *cobra.Command {
 func (t *tool) addFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
-	flags.StringVar(&t.config, "config", "", "mapping file; none reads none (default: LEASEREAPER_CONFIG, or "+fileName+
-		" here or in the user's configuration)")
-	flags.StringVar(&t.database, "database", "", "which database of the mapping file (default: its default, or the only one)")
+	flags.StringVar(&t.config, "config", "", "mapping file; none reads none (default: LEASEREAPER_CONFIG, or "+
+		fileName+" here or in the user's configuration)")
+	flags.StringVar(&t.database, "database", "",
+		"which database of the mapping file (default: its default, or the only one)")
 	_ = root.RegisterFlagCompletionFunc("database", t.completeDatabases)
 	flags.StringVar(&t.url, "database-url", "", "connection string (default: the mapping file's, or what DATABASE_URL holds)")
 	flags.BoolVar(&t.embedded, "embedded", false, "a temporary database with a few jobs in it, for a try")
