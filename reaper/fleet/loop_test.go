@@ -38,6 +38,13 @@ func (a *asked) db(name string, panics bool) *down {
 	}}
 }
 
+// count returns how often a name was asked.
+func (a *asked) count(name string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.at[name])
+}
+
 // down is a DB whose pointer is its identity.
 type down struct{ beginFunc }
 
@@ -111,7 +118,7 @@ func TestAMemberThatHangsStopsNoOther(t *testing.T) {
 		var begun, named int
 		var released []string
 		time.AfterFunc(20*time.Minute, func() {
-			begun, named = len(note.at["third"]), log.Count(`msg="member has not ended" member=stuck`)
+			begun, named = note.count("third"), log.Count(`msg="member has not ended" member=stuck`)
 			released = list.wasReleased()
 			close(until)
 		})
@@ -142,11 +149,11 @@ func TestAMemberThatIsListedAgainIsNotReleased(t *testing.T) {
 		time.AfterFunc(5*time.Minute, func() { list.set() })
 		time.AfterFunc(10*time.Minute, func() { list.set(member) })
 		time.AfterFunc(15*time.Minute, func() { close(until) })
-		released := -1
-		time.AfterFunc(30*time.Minute, func() { released = len(list.wasReleased()) })
+		released := make(chan []string, 1)
+		time.AfterFunc(30*time.Minute, func() { released <- list.wasReleased() })
 		inBubble(newFleet(t, fleet.Config{Members: list.list, Released: list.release}), reaper.RunConfig{}, time.Hour)
 
-		require.Zero(t, released)
+		require.Empty(t, <-released)
 		require.Greater(t, calls, 10)
 		require.Equal(t, []string{"stuck"}, list.wasReleased())
 	})
