@@ -9,7 +9,8 @@
 // it to the dead letters, all in one transaction. It does so only while three
 // gates are open, which operators open on purpose; see package gates.
 // [Reaper.Drain] applies until the backlog is through, [Reaper.Run] as long as a
-// service lives. [Reaper.Verify] reports what is wrong with a set-up.
+// service lives. [Reaper.Verify] reports what is wrong with a set-up. Package fleet runs
+// the reapers of many databases as one.
 //
 //	r, err := reaper.New(pool, reaper.Config{Logger: slog.Default()})
 //	if err != nil {

@@ -38,6 +38,13 @@ func (a *asked) db(name string, panics bool) *down {
 	}}
 }
 
+// count returns how often a name was asked.
+func (a *asked) count(name string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.at[name])
+}
+
 // down is a DB whose pointer is its identity.
 type down struct{ beginFunc }
 
@@ -108,19 +115,89 @@ func TestAMemberThatHangsStopsNoOther(t *testing.T) {
 		time.AfterFunc(15*time.Minute, func() {
 			list.set(fleet.Member{Name: "stuck", DB: note.db("third", false)}, other)
 		})
+		var begun, named int
+		var released []string
 		time.AfterFunc(20*time.Minute, func() {
-			require.Empty(t, note.at["second"])
-			require.Empty(t, note.at["third"]) // never two loops of one name
-			require.Equal(t, []string{"stuck"}, list.wasReleased())
-			require.Equal(t, 1, log.Count(`msg="member has not ended" member=stuck`))
+			begun, named = note.count("third"), log.Count(`msg="member has not ended" member=stuck`)
+			released = list.wasReleased()
 			close(until)
 		})
 		inBubble(f, reaper.RunConfig{}, time.Hour)
 
+		require.Zero(t, begun) // never two loops of one name
+		require.Equal(t, 1, named)
+		require.Equal(t, []string{"stuck"}, released) // the one that will not be started any more
 		require.Empty(t, note.at["second"])
 		require.NotEmpty(t, note.at["third"])
 		require.Greater(t, len(note.at["other"]), 100)
 		require.ElementsMatch(t, []string{"stuck", "stuck", "stuck", "other"}, list.wasReleased())
+	})
+}
+
+// A tenant is missing from one list, by mistake, while its connection hangs. Its pool is still
+// in use, and a caller that closes it would fail the next loop.
+func TestAMemberThatIsListedAgainIsNotReleased(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		list, until, calls := &directory{}, make(chan struct{}), 0
+		member := fleet.Member{Name: "stuck", DB: &down{func(context.Context) (pgx.Tx, error) {
+			calls++
+			<-until
+			return nil, errDown
+		}}}
+		list.set(member)
+		time.AfterFunc(5*time.Minute, func() { list.set() })
+		time.AfterFunc(10*time.Minute, func() { list.set(member) })
+		time.AfterFunc(15*time.Minute, func() { close(until) })
+		released := make(chan []string, 1)
+		time.AfterFunc(30*time.Minute, func() { released <- list.wasReleased() })
+		inBubble(newFleet(t, fleet.Config{Members: list.list, Released: list.release}), reaper.RunConfig{}, time.Hour)
+
+		require.Empty(t, <-released)
+		require.Greater(t, calls, 10)
+		require.Equal(t, []string{"stuck"}, list.wasReleased())
+	})
+}
+
+// A loop that has worked for an hour and then panics is not kept waiting for what happened
+// before.
+func TestALongLifeForgetsEarlierPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, sinceLast := time.Now(), []time.Duration(nil)
+		last := began
+		db := &down{func(context.Context) (pgx.Tx, error) {
+			sinceLast = append(sinceLast, time.Since(last))
+			last = time.Now()
+			if at := time.Since(began); at < 5*time.Minute || at > 4*time.Hour {
+				panic("a fault of the DB's")
+			}
+			return nil, errDown
+		}}
+		f := newFleet(t, fleet.Config{Members: listOf(fleet.Member{Name: "a", DB: db})})
+		inBubble(f, reaper.RunConfig{}, 4*time.Hour+time.Minute)
+
+		require.Greater(t, sinceLast[8], time.Minute)
+		require.Less(t, sinceLast[len(sinceLast)-3], 10*time.Second)
+	})
+}
+
+// The directory starts a second later than the service. No tenant waits half a minute for it.
+func TestAListThatFailsIsAskedForAgainSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		note, calls := newAsked(), 0
+		f := newFleet(t, fleet.Config{Members: func(context.Context) ([]fleet.Member, error) {
+			calls++
+			if calls < 3 {
+				return nil, errDown
+			}
+			return []fleet.Member{{Name: "a", DB: note.db("a", false)}}, nil
+		}})
+		inBubble(f, reaper.RunConfig{}, time.Minute)
+
+		require.LessOrEqual(t, note.at["a"][0], 3*time.Second)
+		require.Equal(t, 4, calls) // the last one after an Interval
 	})
 }
 

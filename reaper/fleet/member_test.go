@@ -82,6 +82,12 @@ func TestAConfigIsNewIfItsDataIs(t *testing.T) {
 		require.False(t, fleet.Same(member, other), name)
 		require.False(t, fleet.Same(other, member), name)
 	}
+	memos := [2]fleet.Member{member, member}
+	for i := range memos { // its loop may write to it, so it is not read
+		memos[i].Config.Gates = memo{map[string]string{"a": "b"}}
+	}
+	require.True(t, fleet.Same(memos[0], memos[0]))
+	require.False(t, fleet.Same(memos[0], memos[1]))
 	member.Config.Gates = memo{}
 	require.True(t, fleet.Same(member, member))
 	member.DB = struct{ beginFunc }{}
