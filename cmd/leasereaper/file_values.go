@@ -102,12 +102,19 @@ func setValue(node *yaml.Node) (any, error) {
 			return nil, faultAt(node, "%s is no bigint", node.Value)
 		}
 		return n, nil
-	case isPlain(node) && node.Value == "now":
-		return reaper.Now, nil
-	case isPlain(node) && node.Value == "keep":
-		return reaper.Keep, nil
 	}
-	return node.Value, nil
+	return wordOrText(node), nil
+}
+
+// wordOrText reads a text, or one of the reaper's words, which stand without quotes.
+func wordOrText(node *yaml.Node) any {
+	switch {
+	case isPlain(node) && node.Value == "now":
+		return reaper.Now
+	case isPlain(node) && node.Value == "keep":
+		return reaper.Keep
+	}
+	return node.Value
 }
 
 // isPlain reports whether a text stands without quotes.

@@ -46,7 +46,8 @@ func (t *tool) addFlags(root *cobra.Command) {
 	flags.StringVar(&t.database, "database", "",
 		"which database of the mapping file (default: its default, or the only one)")
 	_ = root.RegisterFlagCompletionFunc("database", t.completeDatabases)
-	flags.StringVar(&t.url, "database-url", "", "connection string (default: the mapping file's, or what DATABASE_URL holds)")
+	flags.StringVar(&t.url, "database-url", "",
+		"connection string (default: the mapping file's, or what DATABASE_URL holds)")
 	flags.BoolVar(&t.embedded, "embedded", false, "a temporary database with a few jobs in it, for a try")
 	flags.StringVar(&t.actor, "actor", defaultActor(), "in whose name tables are changed")
 	flags.BoolVar(&t.json, "json", false, "print JSON for programs instead of tables for people")
