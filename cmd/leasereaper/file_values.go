@@ -91,12 +91,12 @@ func setValue(node *yaml.Node) (any, error) {
 	if node.Kind != yaml.ScalarNode {
 		return nil, faultAt(node, "want null, now, keep, true, false, a whole number or a text")
 	}
-	switch tag := node.ShortTag(); {
-	case tag == "!!null":
+	switch node.ShortTag() {
+	case "!!null":
 		return nil, nil //nolint:nilnil // nil is the value: NULL
-	case tag == "!!bool":
+	case "!!bool":
 		return strings.EqualFold(node.Value, "true"), nil
-	case tag == "!!int":
+	case "!!int":
 		var n int64
 		if err := node.Decode(&n); err != nil {
 			return nil, faultAt(node, "%s is no bigint", node.Value)
