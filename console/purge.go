@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/url"
 	"slices"
 	"time"
 
@@ -10,12 +11,13 @@ import (
 // purgeWord is typed to remove letters whose jobs nothing can bring back.
 const purgeWord = "purge"
 
-// purgeForm is how old the letters are that go, and whether unredriven ones go too.
-func purgeForm(get func(string) string) (older time.Duration, unredriven bool, err error) {
-	if older, err = parseAge(get("older")); err != nil {
+// purgeForm is how old the letters are that go, and whether unredriven ones go too. No
+// letter in place was redriven.
+func purgeForm(db *database, form url.Values) (older time.Duration, unredriven bool, err error) {
+	if older, err = parseAge(form.Get("older")); err != nil {
 		return 0, false, err
 	}
-	return older, get("unredriven") == "yes", nil
+	return older, db.InPlace() || form.Get("unredriven") == "yes", nil
 }
 
 // previewPurge shows which letters a purge would remove, and which it would keep.
@@ -24,7 +26,7 @@ func (c *console) previewPurge(rq *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	older, unredriven, err := purgeForm(rq.URL.Query().Get)
+	older, unredriven, err := purgeForm(rq.db, rq.URL.Query())
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func (c *console) purge(rq *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	older, unredriven, err := purgeForm(rq.PostFormValue)
+	older, unredriven, err := purgeForm(rq.db, rq.PostForm)
 	if err != nil {
 		return nil, err
 	}
