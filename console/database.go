@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -31,7 +32,7 @@ type database struct {
 	countFrom time.Time // when letters are counted again; of the one read that runs
 }
 
-func newDatabase(d Database, fresh time.Duration) (*database, error) {
+func newDatabase(d Database, fresh time.Duration, log *slog.Logger) (*database, error) {
 	if d.Colour == "" {
 		d.Colour = "grey"
 	}
@@ -39,7 +40,9 @@ func newDatabase(d Database, fresh time.Duration) (*database, error) {
 		d.Reaper.CountUpTo = defaultCountUpTo
 	}
 	db := &database{cfg: d, look: readOnly{d.Look}, settings: settingsOf(d.Reaper), store: storeOf(d)}
+	log = log.With(slog.String("database", d.Name))
 	db.snapshots.fresh, db.pages.fresh = fresh, fresh
+	db.snapshots.log, db.pages.log = log, log
 	var err, fault error
 	if db.looker, fault = reaper.New(db.look, d.Reaper); fault != nil {
 		err = errors.Join(err, fault)
@@ -75,6 +78,12 @@ func (d *database) Aged() bool { return d.store != nil && (!d.store.InPlace || d
 
 // HasHistory reports whether there is a page of what was applied.
 func (d *database) HasHistory() bool { return d.cfg.History != nil }
+
+// expire has the next who asks read again, after a change.
+func (d *database) expire() {
+	d.snapshots.expire()
+	d.pages.expire()
+}
 
 // acts reports whether anything can be changed here.
 func (d *database) acts() bool { return d.cfg.Act != nil }
@@ -137,14 +146,15 @@ func (p readOnly) BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, e
 	return tx, nil
 }
 
-// read calls do in one snapshot that cannot write.
-func (p readOnly) read(ctx context.Context, do func(pgx.Tx) error) error {
+// read calls do in one snapshot that cannot write, and ends it also if do panics.
+func (p readOnly) read(ctx context.Context, do func(pgx.Tx) error) (err error) {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead}
 	tx, err := p.BeginTx(ctx, options)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(tx), tx.Rollback(ctx))
+	defer func() { err = errors.Join(err, tx.Rollback(ctx)) }()
+	return do(tx)
 }
 
 // share reads a page of this database once for all who ask for it now.
@@ -167,5 +177,5 @@ func (t *trouble) failure() error {
 	if t.status < http.StatusInternalServerError {
 		return &failure{status: t.status, Text: t.Text, cause: t.cause}
 	}
-	return &failure{status: t.status, Text: t.Text, cause: t.cause, trouble: t}
+	return &failure{status: t.status, Text: t.Text, trouble: t} // its cause is in the log
 }

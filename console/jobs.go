@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strconv"
@@ -99,11 +100,7 @@ type applied struct {
 
 // applyPlan applies the plan that was reviewed, less the jobs that were taken out.
 func (c *console) applyPlan(rq *request) (*answer, error) {
-	form, err := rq.form()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := planOf(form)
+	plan, err := planOf(rq.PostForm)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +112,11 @@ func (c *console) applyPlan(rq *request) (*answer, error) {
 	for _, job := range plan.Jobs {
 		done.Kinds[job.JobID] = job.JobKind
 	}
-	return &answer{page: "applied", title: "Applied", data: done, value: result}, nil
+	did := []any{
+		slog.Int("planned", done.Planned), slog.Int("resets", result.ResetCount), slog.Int("moves", result.DeadLetterCount),
+		slog.Int("skipped", len(result.Skipped)), slog.Int("rejected", result.FailedCount), slog.String("refused", result.Reason),
+	}
+	return &answer{page: "applied", title: "Applied", data: done, value: result, did: did}, nil
 }
 
 // planOf reads a plan from a form, with the jobs that are still ticked. Without the
@@ -123,23 +124,18 @@ func (c *console) applyPlan(rq *request) (*answer, error) {
 func planOf(form url.Values) (*reaper.DryRunResult, error) {
 	plan := &reaper.DryRunResult{}
 	if err := json.Unmarshal([]byte(form.Get("plan")), plan); err != nil {
-		return nil, badRequest("The form holds no plan: " + err.Error())
+		return nil, badRequest("The form holds no plan. Nothing was changed.")
 	}
 	if form.Has("ticked") {
 		plan.Jobs = slices.DeleteFunc(plan.Jobs, func(job reaper.Job) bool {
 			return !slices.Contains(form["job"], job.JobID)
 		})
 	}
+	if len(plan.Jobs) > planMost {
+		return nil, badRequest("The plan has too many jobs. Nothing was changed.")
+	}
 	if len(plan.Jobs) == 0 {
 		return nil, badRequest("No job is left in the plan. Nothing was changed.")
 	}
 	return plan, nil
-}
-
-// form reads the form of a POST.
-func (rq *request) form() (url.Values, error) {
-	if err := rq.ParseForm(); err != nil {
-		return nil, badRequest("The form cannot be read: " + err.Error())
-	}
-	return rq.PostForm, nil
 }

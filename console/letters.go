@@ -147,7 +147,7 @@ func (c *console) readLetter(
 		if store.InPlace {
 			where = ", or redriven"
 		}
-		return nil, notFound("There is no such dead letter. It may have been purged"+where+".")
+		return nil, notFound("There is no such dead letter. It may have been purged" + where + ".")
 	}
 	page := &letterPage{Letter: found.Letters[0], Hidden: true}
 	c.redact(page)

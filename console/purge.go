@@ -1,6 +1,7 @@
 package console
 
 import (
+	"log/slog"
 	"net/url"
 	"slices"
 	"time"
@@ -78,11 +79,14 @@ func (c *console) purge(rq *request) (*answer, error) {
 		}
 	}
 	result, err := deadletter.Purge(rq.Context(), rq.db.cfg.Act, store, older, deadletter.PurgeConfig{
-		Unredriven: unredriven, Filter: deadletter.Filter{IDs: ids},
+		Batch: previewLimit, Unredriven: unredriven, Filter: deadletter.Filter{IDs: ids},
 	})
-	rq.db.pages.expire()
 	if err != nil {
 		return nil, err
 	}
-	return &answer{page: "purged", title: "Purged", data: result}, nil
+	did := []any{
+		slog.Int("redriven", result.RedrivenCount), slog.Int("unredriven", result.UnredrivenCount),
+		slog.Int("jobs", result.JobCount), slog.Int("rejected", result.FailedCount),
+	}
+	return &answer{page: "purged", title: "Purged", data: result, did: did}, nil
 }
