@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -108,13 +109,17 @@ func (c *console) applyPlan(rq *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !c.cfg.ShowPayloads {
+		rq.db.hideDocuments(result)
+	}
 	done := applied{Result: result, Planned: len(plan.Jobs), Kinds: map[string]string{}}
 	for _, job := range plan.Jobs {
 		done.Kinds[job.JobID] = job.JobKind
 	}
 	did := []any{
-		slog.Int("planned", done.Planned), slog.Int("resets", result.ResetCount), slog.Int("moves", result.DeadLetterCount),
-		slog.Int("skipped", len(result.Skipped)), slog.Int("rejected", result.FailedCount), slog.String("refused", result.Reason),
+		slog.Int("planned", done.Planned), slog.Int("resets", result.ResetCount),
+		slog.Int("moves", result.DeadLetterCount), slog.Int("skipped", len(result.Skipped)),
+		slog.Int("rejected", result.FailedCount), slog.String("refused", result.Reason),
 	}
 	return &answer{page: "applied", title: "Applied", data: done, value: result, did: did}, nil
 }
@@ -138,4 +143,18 @@ func planOf(form url.Values) (*reaper.DryRunResult, error) {
 		return nil, badRequest("No job is left in the plan. Nothing was changed.")
 	}
 	return plan, nil
+}
+
+// hideDocuments leaves out what a mover of the service's own says of the letters, which
+// may be the payload.
+func (d *database) hideDocuments(result *reaper.ApplyResult) {
+	switch d.cfg.Reaper.DeadLetter.(type) {
+	case nil, deadletter.Table, deadletter.InPlace:
+		return
+	}
+	for _, action := range result.Actions {
+		if action.DeadLetter != nil {
+			action.DeadLetter.Document = json.RawMessage(`{"payload_hidden":true}`)
+		}
+	}
 }

@@ -82,11 +82,23 @@ func (c *console) purge(rq *request) (*answer, error) {
 		Batch: previewLimit, Unredriven: unredriven, Filter: deadletter.Filter{IDs: ids},
 	})
 	if err != nil {
-		return nil, err
+		return nil, partly(result, err)
 	}
 	did := []any{
 		slog.Int("redriven", result.RedrivenCount), slog.Int("unredriven", result.UnredrivenCount),
 		slog.Int("jobs", result.JobCount), slog.Int("rejected", result.FailedCount),
 	}
 	return &answer{page: "purged", title: "Purged", data: result, did: did}, nil
+}
+
+// partly says which letters were removed before an error: each batch is a transaction of
+// its own.
+func partly(result *deadletter.PurgeResult, err error) error {
+	n := result.RedrivenCount + result.UnredrivenCount
+	if n == 0 {
+		return err
+	}
+	f := asFailure(err)
+	return &failure{status: f.status, cause: err, Text: f.Text + " Before that, " +
+		plural(n, "dead letter was", "dead letters were") + " removed."}
 }

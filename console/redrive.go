@@ -116,7 +116,8 @@ func (c *console) redrive(rq *request) (*answer, error) {
 		return nil, err
 	}
 	did := []any{
-		slog.Int("redriven", result.RedrivenCount), slog.Int("skipped", result.SkippedCount), slog.Int("rejected", result.FailedCount),
+		slog.Int("redriven", result.RedrivenCount), slog.Int("skipped", result.SkippedCount),
+		slog.Int("rejected", result.FailedCount),
 	}
 	return &answer{page: "redriven", title: "Redriven", data: result, did: did}, nil
 }

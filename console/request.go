@@ -81,7 +81,7 @@ func (c *console) handle(rt route) http.Handler {
 // run checks who asks before anything else happens. It survives a function of the
 // configuration that panics.
 func (c *console) run(rq *request, rt route) (got *answer, err error) {
-	defer recovered(&err)
+	defer func() { err = withPanic(err, recover()) }()
 	db := rq.db
 	rq.db = nil
 	if rq.who, err = c.caller(rq.Request); err != nil {
@@ -130,13 +130,15 @@ func (rq *request) parse() error {
 	return nil
 }
 
-// recovered makes an error of a panic.
-func recovered(err *error) {
-	if value := recover(); value == http.ErrAbortHandler { //nolint:errorlint // it is panicked with as it is
+// withPanic is err, or an error of what recover has returned.
+func withPanic(err error, value any) error {
+	switch value {
+	case nil:
+		return err
+	case http.ErrAbortHandler: // for the server
 		panic(value)
-	} else if value != nil {
-		*err = fmt.Errorf("%w: %v\n%s", errPanicked, value, debug.Stack())
 	}
+	return fmt.Errorf("%w: %v\n%s", errPanicked, value, debug.Stack())
 }
 
 // asFailure says what people read of an error.
@@ -167,7 +169,9 @@ func (c *console) home(rq *request) (*answer, error) {
 }
 
 // missing answers a path that nothing is at.
-func (*console) missing(*request) (*answer, error) { return nil, notFound("There is no such page here.") }
+func (*console) missing(*request) (*answer, error) {
+	return nil, notFound("There is no such page here.")
+}
 
 // unknown answers every other path, and methods that a path does not take.
 func (c *console) unknown(rq *request) (*answer, error) {

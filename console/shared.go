@@ -124,7 +124,7 @@ func (s *shared[T]) read(ctx context.Context, e *entry[T], read func(context.Con
 
 // guarded makes an error of a panic.
 func guarded[T any](ctx context.Context, read func(context.Context) (T, error)) (value T, err error) {
-	defer recovered(&err)
+	defer func() { err = withPanic(err, recover()) }()
 	return read(ctx)
 }
 

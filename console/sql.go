@@ -120,7 +120,8 @@ func (d *database) statements() (statements, error) {
 	}
 	in = strings.NewReplacer(n.Pairs...).Replace
 	return statements{
-		expiries: in(sqlExpiries), letters: in(sqlLetters), job: in(sqlJob), states: in(sqlStates), stamps: in(sqlStamps),
+		expiries: in(sqlExpiries), letters: in(sqlLetters), job: in(sqlJob), states: in(sqlStates),
+		stamps: in(sqlStamps),
 	}, errors.Join(n.Faults...)
 }
 
