@@ -4,29 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/console"
-	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/reaper"
 )
-
-// logged is a Logger, and what it has written.
-func logged() (*slog.Logger, *bytes.Buffer) {
-	var text bytes.Buffer
-	return slog.New(slog.NewJSONHandler(&text, nil)), &text
-}
 
 // A function of the service's that panics must not end the answer without a word, nor show
 // what it was given.
@@ -167,81 +156,6 @@ func TestAForgedPlanReapsNoLiveLease(t *testing.T) {
 	require.Contains(t, post(t, h, "/shop/plan", url.Values{"plan": {string(text)}}).body, "too many jobs")
 }
 
-// What somebody changed must be found under their name later, and a payload nowhere.
-func TestTheLogSaysWhoDidWhat(t *testing.T) {
-	t.Parallel()
-	pool := filled(t)
-	cfg := shop(pool)
-	var text *bytes.Buffer
-	cfg.Logger, text = logged()
-	h := handler(t, cfg)
-	letter := aLetter(t, cfg)
-	require.Equal(t, http.StatusSeeOther, post(t, h, "/shop/gates/close", url.Values{"key": {gates.ReaperEnabled}}).StatusCode)
-	form := url.Values{"older": {"1d"}, "unredriven": {"yes"}, "word": {"purge"}, "id": {letter}}
-	require.Equal(t, http.StatusOK, post(t, h, "/shop/purge", form).StatusCode)
-	require.Contains(t, text.String(), `"actor":"alice","database":"shop","path":"/shop/gates/close","key":"queue.lease.reaper_enabled","value":"false"`)
-	require.Contains(t, text.String(), `"path":"/shop/purge","redriven":0,"unredriven":1,"jobs":1`)
-
-	_, err := pool.Exec(t.Context(), `alter table queue_config add constraint shut check (value <> 'true') not valid`)
-	require.NoError(t, err)
-	got := post(t, h, "/shop/gates/open", url.Values{"key": {gates.ReaperEnabled}, "word": {"open"}})
-	require.Equal(t, http.StatusBadGateway, got.StatusCode, got.body)
-	require.Contains(t, text.String(), `"msg":"console cannot answer","actor":"alice"`)
-	require.NotContains(t, text.String(), "Failing row", "the detail of a PgError is what a row holds")
-}
-
-// While a database is away each open page asks again every two seconds. The log has one
-// record when reads begin to fail, and one when they work again.
-func TestALostDatabaseIsLoggedOnce(t *testing.T) {
-	t.Parallel()
-	pool, away := switched(t, filled(t))
-	cfg := shop(pool)
-	cfg.Fresh = time.Nanosecond
-	var text *bytes.Buffer
-	cfg.Logger, text = logged()
-	h := handler(t, cfg)
-	for _, gone := range []bool{true, false, true} {
-		away.Store(gone)
-		for range 3 {
-			get(t, h, "/shop/overview")
-		}
-	}
-	require.Equal(t, 2, strings.Count(text.String(), "console cannot read"))
-	require.Equal(t, 1, strings.Count(text.String(), "console reads again"))
-	require.Equal(t, 3, strings.Count(text.String(), "\n"), text)
-}
-
-// The reader who began a read closes the tab while it runs. The others wait for the same
-// read, and get it.
-func TestAReaderWhoLeavesMeanwhileDoesNotSpoilTheRead(t *testing.T) {
-	t.Parallel()
-	base := filled(t)
-	pool, sent := traced(t, base)
-	cfg := shop(pool)
-	cfg.Fresh = time.Hour
-	h := handler(t, cfg)
-	lock, err := base.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = lock.Exec(t.Context(), "lock table job_queue in access exclusive mode")
-	require.NoError(t, err)
-
-	ctx, leave := context.WithCancel(t.Context())
-	var readers sync.WaitGroup
-	readers.Go(func() {
-		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/shop/overview", http.NoBody)
-		h.ServeHTTP(discard{http.Header{}}, r)
-	})
-	require.Eventually(t, func() bool { return sent.count(readBegins) == 1 }, 5*time.Second, time.Millisecond)
-	var got reply
-	readers.Go(func() { got = get(t, h, "/shop/overview") })
-	leave()
-	require.NoError(t, lock.Rollback(t.Context()))
-	readers.Wait()
-	require.Equal(t, http.StatusOK, got.StatusCode)
-	require.NotContains(t, got.body, `role="alert"`)
-	require.Equal(t, 1, sent.count(readBegins))
-}
-
 // Ids, kinds and errors may be anything that a text can be.
 func TestOddTextsAreShownAndFound(t *testing.T) {
 	t.Parallel()
@@ -272,48 +186,4 @@ func TestOddTextsAreShownAndFound(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(got.body), &found))
 		require.Equal(t, long, found.Letter.FinalError, "the letter's own page has all of it")
 	}
-}
-
-// A mover of the service's own may answer with the job that it has stored.
-func TestWhatAMoverAnswersIsHidden(t *testing.T) {
-	t.Parallel()
-	for show, want := range map[bool]string{false: "payload_hidden", true: "4111-1"} {
-		pool := filled(t)
-		cfg := shop(pool)
-		cfg.ShowPayloads = show
-		cfg.Databases[0].Reaper.DeadLetter = deadletter.MoverFunc(
-			func(_ context.Context, _ pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
-				receipts := make([]deadletter.Receipt, len(batch.Jobs))
-				for i, job := range batch.Jobs {
-					receipts[i] = deadletter.Receipt{JobID: job.ID, Document: json.RawMessage(`{"card":"4111-1"}`)}
-				}
-				return receipts, nil
-			})
-		h := handler(t, cfg)
-		_, form := planned(t, h)
-		got := post(t, h, "/shop/plan", form, "Accept", asJSON)
-		require.Equal(t, show, containsCard(got.body), got.body)
-		require.Contains(t, got.body, want)
-	}
-}
-
-// A purge is several transactions. What the first ones removed is gone, whatever became of
-// the last.
-func TestAPurgeThatFailsSaysWhatIsGone(t *testing.T) {
-	t.Parallel()
-	pool := filled(t)
-	h := handler(t, shop(pool))
-	_, err := pool.Exec(t.Context(), `update job_dead_letter set redriven_at = now() - interval '2 days' where job_kind = 'charge_card';
-		alter table job_queue rename to gone`)
-	require.NoError(t, err)
-	form := url.Values{"older": {"1d"}, "unredriven": {"yes"}, "word": {"purge"}}
-	rows, err := pool.Query(t.Context(), "select dead_letter_id::text from job_dead_letter")
-	require.NoError(t, err)
-	form["id"], err = pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(t, err)
-
-	got := post(t, h, "/shop/purge", form)
-
-	require.Equal(t, http.StatusBadGateway, got.StatusCode, got.body)
-	require.Contains(t, got.body, "15 dead letters were removed.")
 }

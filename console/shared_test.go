@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,9 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lease-governance/leasereaper/console"
-	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
-	"github.com/lease-governance/leasereaper/reaper"
 )
 
 // statements counts what a pool sends by the name in the first line.
@@ -207,68 +204,3 @@ type discard struct{ header http.Header }
 func (d discard) Header() http.Header       { return d.header }
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) WriteHeader(int)             {}
-
-// Somebody closes a gate while a slow read is under way. That read saw the open gate, and
-// must not be shown afterwards.
-func TestAReadFromBeforeAChangeIsNotShownAfterIt(t *testing.T) {
-	t.Parallel()
-	pool := filled(t)
-	cfg := shop(pool)
-	cfg.Fresh = time.Hour
-	h := handler(t, cfg)
-	lock, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = lock.Exec(t.Context(), "lock table job_queue in access exclusive mode")
-	require.NoError(t, err)
-	var reader sync.WaitGroup
-	reader.Go(func() { get(t, h, "/shop/overview") })
-	require.Eventually(t, func() bool { return one[bool](t, pool, waiting) }, 5*time.Second, time.Millisecond)
-
-	require.Equal(t, http.StatusSeeOther, post(t, h, "/shop/gates/close", url.Values{"key": {gates.ReaperEnabled}}).StatusCode)
-	require.NoError(t, lock.Rollback(t.Context()))
-	reader.Wait()
-	require.Contains(t, get(t, h, "/shop/gates").body, "queue.lease.reaper_enabled=false")
-}
-
-// waiting is whether somebody waits for a lock on the queue.
-const waiting = "select exists (select from pg_locks where relation = 'job_queue'::regclass and not granted)"
-
-// A count that takes long, over a table that is locked or a large queue without an index,
-// must not keep the leases from being shown, nor be tried each second.
-func TestASlowCountOfLettersSpoilsNothing(t *testing.T) {
-	t.Parallel()
-	base := filled(t)
-	pool, sent := traced(t, base)
-	cfg := shop(pool)
-	cfg.Fresh = time.Nanosecond
-	h := handler(t, cfg)
-	lock, err := base.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = lock.Exec(t.Context(), "lock table job_dead_letter in access exclusive mode")
-	require.NoError(t, err)
-
-	for range 3 {
-		got := get(t, h, "/shop/overview")
-		require.Equal(t, http.StatusOK, got.StatusCode, got.body)
-		require.Contains(t, got.body, "not counted")
-		require.Contains(t, got.body, "send_invoice")
-	}
-	require.Equal(t, 1, sent.count("-- console.letters"))
-	require.NoError(t, lock.Rollback(t.Context()))
-}
-
-// A reaper of some kinds must not be said to reap the others next.
-func TestOnlyTheReapersKindsExpireNext(t *testing.T) {
-	t.Parallel()
-	pool := filled(t)
-	_, err := pool.Exec(t.Context(), `update job_queue set job_kind = 'other' where job_id in
-		(select job_id from job_queue where lease_until > now() order by lease_until limit 5)`)
-	require.NoError(t, err)
-	for want, cfg := range map[int]reaper.Config{
-		40: {}, 35: {ExceptKinds: []string{"other"}}, 5: {Kinds: []string{"other"}},
-	} {
-		c := shop(pool)
-		c.Databases[0].Reaper = cfg
-		require.Len(t, show(t, handler(t, c), "/shop/overview").NextExpiries, want)
-	}
-}

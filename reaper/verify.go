@@ -32,7 +32,7 @@ const (
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
 	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or not twice
-	CodeIndexMissing       = "index_missing"        // no index serves the claim, finds an id or orders many letters; or it holds other rows
+	CodeIndexMissing       = "index_missing"        // no index serves the claim, an id or many letters, or it has more
 	CodeReplicaIdentity    = "replica_identity"     // a published table's replica identity is missing or too small
 	CodeMarkIsDefault      = "mark_is_default"      // free jobs have by default what marks a dead one
 	CodeLockIneffective    = "lock_ineffective"     // a lock has no bound on its wait, or does not hold a gate
