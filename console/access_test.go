@@ -119,7 +119,7 @@ func TestGetChangesNothing(t *testing.T) {
 	pool := filled(t)
 	h := handler(t, shop(pool))
 	for _, page := range []string{"/shop/gates/close?key=queue.lease.reaper_enabled", "/shop/window/close", "/shop/rehearse"} {
-		require.Equal(t, http.StatusNotFound, get(t, h, page).StatusCode, page)
+		require.Equal(t, http.StatusMethodNotAllowed, get(t, h, page).StatusCode, page)
 	}
 	require.Equal(t, "true", setting(t, pool, "queue.lease.reaper_enabled"))
 }

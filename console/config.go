@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -71,9 +72,14 @@ type Database struct {
 	// Reaper maps the tables, and says which leases are stale. It should be what the
 	// loop has, or the console shows other leases than the loop reaps. A CountUpTo of 0 is
 	// 10,000 here. Settings can be changed if Gates is a gates.Table, and dead letters
-	// are shown if DeadLetter is a deadletter.Table; nil counts as either. A source of gates
-	// of your own is read in a read-only transaction too.
+	// are shown if DeadLetter is a deadletter.Table or a deadletter.InPlace; nil counts as
+	// either table. A source of gates of your own is read in a read-only transaction too.
 	Reaper reaper.Config
+
+	// Letters is where the dead letters are. It is needed for letters in place that have a
+	// time, which is its MovedAt, and where the mover is your own; its Queue should be
+	// that of Reaper. Default nil: what Reaper.DeadLetter says, without a MovedAt.
+	Letters *deadletter.Store
 
 	// History reads what was applied, if the service keeps an audit table. [Audit] is
 	// one. Default nil: there is no page for it.

@@ -20,6 +20,7 @@ type console struct {
 	databases []*database
 	byName    map[string]*database
 	pages     map[string]*template.Template
+	mux       *http.ServeMux
 }
 
 // New makes the console. It does no I/O, so a database that is away shows on the
@@ -37,7 +38,7 @@ func New(cfg Config) (http.Handler, error) {
 		if d.Look == nil {
 			continue
 		}
-		db, err := newDatabase(d, cfg.Fresh)
+		db, err := newDatabase(d, cfg.Fresh, c.log)
 		faults = append(faults, err)
 		c.databases = append(c.databases, db)
 		c.byName[d.Name] = db
@@ -52,11 +53,13 @@ func New(cfg Config) (http.Handler, error) {
 		return nil, err
 	}
 	protect.SetDenyHandler(http.HandlerFunc(c.denyForged))
-	return headers(dotJSON(protect.Handler(c.routes()))), nil
+	c.mux = c.routes()
+	routes := tidy(c.mux, c.handle(route{LevelLook, c.missing}))
+	return headers(dotJSON(protect.Handler(routes))), nil
 }
 
 // routes are relative to wherever the console is mounted.
-func (c *console) routes() http.Handler {
+func (c *console) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, route := range map[string]route{
 		"GET /{db}/overview":      {LevelLook, c.overview},
@@ -84,7 +87,7 @@ func (c *console) routes() http.Handler {
 	mux.Handle("GET /{$}", home)
 	mux.Handle("GET /{db}", home)
 	mux.Handle("GET /{db}/{$}", home)
-	for _, file := range []string{"style.css", "script.js", "icon.svg"} {
+	for file := range statics {
 		mux.HandleFunc("GET /static/"+file, static)
 	}
 	mux.Handle("/", c.handle(route{LevelLook, c.unknown}))

@@ -48,15 +48,10 @@ func TestEachAnswerHasTheHeaders(t *testing.T) {
 	t.Parallel()
 	h := handler(t, shop(filled(t)))
 	for _, page := range []string{
-		"/", "/shop/overview", "/shop/jobs.json", "/static/style.css", "/nowhere", "/shop/letter?id=none", "/shop/purge?older=x",
+		"/", "/shop/overview", "/shop/jobs.json", "/static/style.css", "/static/script.js", "/static/none", "/nowhere", "/shop/letter?id=none", "/shop/purge?older=x",
 	} {
-		got := get(t, h, page).Header
-		require.True(t, strings.HasPrefix(got.Get("Content-Security-Policy"), "default-src 'none'; "), page)
-		require.NotContains(t, got.Get("Content-Security-Policy"), "unsafe", page)
-		require.Equal(t, "nosniff", got.Get("X-Content-Type-Options"), page)
-		require.Equal(t, "no-referrer", got.Get("Referrer-Policy"), page)
-		require.Contains(t, []string{"no-store", "no-cache"}, got.Get("Cache-Control"), page)
-		require.Empty(t, got.Get("Set-Cookie"), page)
+		requireGuarded(t, get(t, h, page))
+		requireGuarded(t, get(t, h, page, "Range", "bytes=999999-"))
 	}
 }
 
@@ -70,11 +65,11 @@ func TestRedirectsAreRelative(t *testing.T) {
 	mux.Handle("/ops", http.StripPrefix("/ops", h))
 
 	tests := map[string]struct{ path, location string }{
-		"the prefix alone":         {"/ops", "ops/"},
+		"the prefix alone":         {"/ops", "./ops/"},
 		"the console's root":       {"/ops/", "shop/overview"},
 		"a database":               {"/ops/shop", "shop/overview"},
 		"a database with a slash":  {"/ops/shop/", "overview"},
-		"the prefix with a query":  {"/ops?x=/y", "ops/"},
+		"the prefix with a query":  {"/ops?x=/y", "./ops/"},
 		"the root, asked for JSON": {"/ops/.json", "shop/overview"},
 	}
 	for name, test := range tests {

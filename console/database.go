@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
-	"github.com/lease-governance/leasereaper/internal/pgtext"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -30,17 +29,20 @@ type database struct {
 	sql       statements
 	snapshots shared[*snapshot]
 	pages     shared[any]
+	countFrom time.Time // when letters are counted again; of the one read that runs
 }
 
-func newDatabase(d Database, fresh time.Duration) (*database, error) {
+func newDatabase(d Database, fresh time.Duration, log *slog.Logger) (*database, error) {
 	if d.Colour == "" {
 		d.Colour = "grey"
 	}
 	if d.Reaper.CountUpTo == 0 {
 		d.Reaper.CountUpTo = defaultCountUpTo
 	}
-	db := &database{cfg: d, look: readOnly{d.Look}, settings: settingsOf(d.Reaper), store: storeOf(d.Reaper)}
+	db := &database{cfg: d, look: readOnly{d.Look}, settings: settingsOf(d.Reaper), store: storeOf(d)}
+	log = log.With(slog.String("database", d.Name))
 	db.snapshots.fresh, db.pages.fresh = fresh, fresh
+	db.snapshots.log, db.pages.log = log, log
 	var err, fault error
 	if db.looker, fault = reaper.New(db.look, d.Reaper); fault != nil {
 		err = errors.Join(err, fault)
@@ -50,8 +52,8 @@ func newDatabase(d Database, fresh time.Duration) (*database, error) {
 			err = errors.Join(err, fault)
 		}
 	}
-	if db.sql, fault = db.statements(); fault != nil {
-		err = errors.Join(err, fault)
+	if db.sql, fault = db.statements(); err == nil { // New has reported most of these
+		err = fault
 	}
 	if err != nil {
 		return db, fmt.Errorf("%w %q: %w", ErrDatabase, d.Name, err)
@@ -68,8 +70,20 @@ func (d *database) Colour() string { return d.cfg.Colour }
 // HasLetters reports whether there are pages of dead letters.
 func (d *database) HasLetters() bool { return d.store != nil }
 
+// InPlace reports whether the queue's dead rows are the letters.
+func (d *database) InPlace() bool { return d.store != nil && d.store.InPlace }
+
+// Aged reports whether letters have ages.
+func (d *database) Aged() bool { return d.store != nil && (!d.store.InPlace || d.store.MovedAt != "") }
+
 // HasHistory reports whether there is a page of what was applied.
 func (d *database) HasHistory() bool { return d.cfg.History != nil }
+
+// expire has the next who asks read again, after a change.
+func (d *database) expire() {
+	d.snapshots.expire()
+	d.pages.expire()
+}
 
 // acts reports whether anything can be changed here.
 func (d *database) acts() bool { return d.cfg.Act != nil }
@@ -86,56 +100,24 @@ func settingsOf(cfg reaper.Config) *gates.Table {
 	return nil
 }
 
-func storeOf(cfg reaper.Config) *deadletter.Store {
-	store := &deadletter.Store{Queue: cfg.Queue.DeadLetterQueue()}
-	switch mover := cfg.DeadLetter.(type) {
+// storeOf is where the dead letters are, nil where the console cannot know.
+func storeOf(d Database) *deadletter.Store {
+	if d.Letters != nil {
+		return d.Letters
+	}
+	store := &deadletter.Store{Queue: d.Reaper.Queue.DeadLetterQueue()}
+	switch mover := d.Reaper.DeadLetter.(type) {
 	case nil:
 	case deadletter.Table:
 		store.Table = mover
 	case *deadletter.Table:
 		store.Table = *mover
+	case deadletter.InPlace, *deadletter.InPlace:
+		store.InPlace = true
 	default:
 		return nil
 	}
 	return store
-}
-
-// statements renders the console's own SQL for the mapped names.
-func (d *database) statements() (statements, error) {
-	q := d.cfg.Reaper.Queue.DeadLetterQueue()
-	var n pgtext.Names
-	n.Name("queue", q.Table)
-	letters, settings := pgx.Identifier{"job_dead_letter"}, pgx.Identifier{"queue_config"}
-	if d.store != nil && len(d.store.Table.Name) > 0 {
-		letters = d.store.Table.Name
-	}
-	if d.settings != nil && len(d.settings.Name) > 0 {
-		settings = d.settings.Name
-	}
-	n.Name("letters", letters)
-	n.Name("settings", settings)
-	for _, column := range []struct{ placeholder, name string }{
-		{"job_id", q.JobID}, {"job_kind", q.JobKind}, {"state", q.State}, {"attempts", q.Attempts},
-		{"max_attempts", q.MaxAttempts}, {"scheduled_at", q.ScheduledAt}, {"lease_owner", q.LeaseOwner},
-		{"lease_until", q.LeaseUntil}, {"last_error", q.LastError},
-	} {
-		if column.name == "" {
-			n.Add("q."+column.placeholder, "null::text")
-			continue
-		}
-		n.Add("q."+column.placeholder, "q."+n.Column(column.placeholder, column.name))
-	}
-	n.Label("leased", q.Leased)
-	n.Label("dead", q.DeadLetter)
-	return render(n), errors.Join(n.Faults...)
-}
-
-func render(n pgtext.Names) statements {
-	names := strings.NewReplacer(n.Pairs...)
-	return statements{
-		expiries: names.Replace(sqlExpiries), letters: names.Replace(sqlLetters), job: names.Replace(sqlJob),
-		states: names.Replace(sqlStates), stamps: names.Replace(sqlStamps),
-	}
 }
 
 // readOnly is a pool whose transactions cannot write and whose statements end.
@@ -164,14 +146,15 @@ func (p readOnly) BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, e
 	return tx, nil
 }
 
-// read calls do in one snapshot that cannot write.
-func (p readOnly) read(ctx context.Context, do func(pgx.Tx) error) error {
+// read calls do in one snapshot that cannot write, and ends it also if do panics.
+func (p readOnly) read(ctx context.Context, do func(pgx.Tx) error) (err error) {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead}
 	tx, err := p.BeginTx(ctx, options)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(tx), tx.Rollback(ctx))
+	defer func() { err = errors.Join(err, tx.Rollback(ctx)) }()
+	return do(tx)
 }
 
 // share reads a page of this database once for all who ask for it now.
@@ -194,5 +177,5 @@ func (t *trouble) failure() error {
 	if t.status < http.StatusInternalServerError {
 		return &failure{status: t.status, Text: t.Text, cause: t.cause}
 	}
-	return &failure{status: t.status, Text: t.Text, cause: t.cause, trouble: t}
+	return &failure{status: t.status, Text: t.Text, trouble: t} // its cause is in the log
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// errPanicked stands for a read that panicked.
-var errPanicked = errors.New("console: reading panicked")
+// errPanicked is wrapped by the error for a panic, as of a function of the configuration.
+var errPanicked = errors.New("console: panic")
 
 // explain says what an error means for a person, and with which status. What
 // a driver says of a connection holds addresses and accounts, so it is for the log.
@@ -39,6 +39,8 @@ func explain(err error) (status int, text string) {
 	case errors.As(err, &pgErr) && pgErr.SeverityUnlocalized != "FATAL":
 		return http.StatusBadGateway, fmt.Sprintf("PostgreSQL rejects a statement: %s (SQLSTATE %s).%s",
 			pgErr.Message, pgErr.Code, hintOf(pgErr.Code))
+	case errors.Is(err, errPanicked):
+		return http.StatusInternalServerError, "The console failed. Its log says why."
 	case errors.Is(err, context.Canceled):
 		return http.StatusServiceUnavailable, "The request was cancelled."
 	}

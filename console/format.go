@@ -24,9 +24,11 @@ func functions() template.FuncMap {
 		"passChart": passChart, "firstExpiries": firstExpiries, "firstPasses": firstPasses, "failedReads": failedReads,
 		"menu": menu, "menuPage": menuPage, "tallyOf": tallyOf, "jsonLink": jsonLink,
 		"deref": func(b *bool) bool { return b != nil && *b },
-		"table": func(letters []deadletter.Letter, base string, tick bool) tableData {
-			return tableData{letters, base, tick}
+		"table": func(v view, letters []deadletter.Letter, tick bool) tableData {
+			return tableData{v.DB, letters, v.Base, tick}
 		},
+		"filterOf": func(v view, filter filterForm) filterData { return filterData{v.DB, filter} },
+		"clip":     clip, "instant": instant,
 	}
 }
 
@@ -79,15 +81,38 @@ func span(seconds int64) string {
 // stamp writes a time, which is in UTC on all pages. It is made of digits alone.
 func stamp(t any) template.HTML {
 	at, ok := moment(t)
-	if !ok {
+	switch {
+	case !ok, at.Equal(noTime):
 		return "–"
-	}
-	if at.Equal(reaper.NegativeInfinity()) {
+	case at.Equal(reaper.NegativeInfinity()):
 		return "-infinity"
 	}
 	at = at.UTC()
 	return template.HTML(`<time datetime="` + at.Format(time.RFC3339) + `">` +
 		at.Format("2006-01-02 15:04:05") + `</time>`)
+}
+
+// noTime is the time of a letter in place that has none.
+var noTime = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// instant writes a time that is a text because it may be infinite.
+func instant(text *string) template.HTML {
+	if text == nil {
+		return stamp(nil)
+	}
+	if at, err := time.Parse(time.RFC3339, *text); err == nil {
+		return stamp(at)
+	}
+	return template.HTML(template.HTMLEscapeString(*text)) //nolint:gosec // escaped
+}
+
+// clip cuts a text that is too long for a line of a table.
+func clip(text string) string {
+	const most = 300
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " …"
 }
 
 func moment(t any) (time.Time, bool) {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"log/slog"
 	"strings"
 	"time"
 
@@ -43,14 +44,14 @@ func (c *console) setGate(rq *request, value func(key string) string) (*answer, 
 	if err != nil {
 		return nil, err
 	}
-	key := rq.PostFormValue("key")
+	key := rq.PostForm.Get("key")
 	if !isGate(key) {
 		return nil, badRequest("There is no such gate.")
 	}
 	if err := table.Set(rq.Context(), rq.db.cfg.Act, rq.who.Actor, key, value(key)); err != nil {
 		return nil, err
 	}
-	return rq.changedGates()
+	return rq.changedGates(slog.String("key", key), slog.String("value", value(key)))
 }
 
 // closeGate is one click: closing is safe.
@@ -83,7 +84,7 @@ func (c *console) openWindow(rq *request) (*answer, error) {
 	if err := rq.typed(openWord); err != nil {
 		return nil, err
 	}
-	duration, err := parseAge(rq.PostFormValue("duration"))
+	duration, err := parseAge(rq.PostForm.Get("duration"))
 	if err != nil {
 		return nil, err
 	}
@@ -93,26 +94,26 @@ func (c *console) openWindow(rq *request) (*answer, error) {
 	if _, err := table.OpenWindow(rq.Context(), rq.db.cfg.Act, rq.who.Actor, duration); err != nil {
 		return nil, err
 	}
-	return rq.changedGates()
+	return rq.changedGates(slog.Duration("window", duration))
 }
 
 // typed reports a word that was not typed as it should be.
 func (rq *request) typed(word string) error {
-	if strings.TrimSpace(strings.ToLower(rq.PostFormValue("word"))) != word {
+	if strings.TrimSpace(strings.ToLower(rq.PostForm.Get("word"))) != word {
 		return badRequest("To go on, type the word \"" + word + "\" in the field. Nothing was changed.")
 	}
 	return nil
 }
 
 // changedGates shows the gates as they are now: what was read before is forgotten.
-func (rq *request) changedGates() (*answer, error) {
-	rq.db.snapshots.expire()
+func (rq *request) changedGates(did ...any) (*answer, error) {
+	rq.db.expire()
 	if wantsJSON(rq.Request) {
 		s, trouble, err := rq.db.snapshot(rq.Context())
 		if err != nil {
 			return nil, err
 		}
-		return &answer{data: s.Gates, trouble: trouble}, nil
+		return &answer{data: s.Gates, trouble: trouble, did: did}, nil
 	}
-	return &answer{goTo: "../gates"}, nil
+	return &answer{goTo: "../gates", did: did}, nil
 }

@@ -22,12 +22,15 @@ func headers(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		h.Add("Vary", "Accept")
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		if r.URL.Path == "" {
 			noSlash(w, r)
 			return
 		}
-		next.ServeHTTP(w, r)
+		limited := *r
+		if r.Body != nil {
+			limited.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		}
+		next.ServeHTTP(w, &limited)
 	})
 }
 
@@ -38,7 +41,8 @@ const maxBody = 4 << 20
 // prefix is not known here, but its last part is.
 func noSlash(w http.ResponseWriter, r *http.Request) {
 	asked, _, _ := strings.Cut(r.RequestURI, "?")
-	w.Header().Set("Location", path.Base("/"+asked)+"/")
+	folder := strings.TrimPrefix(path.Base("/"+asked)+"/", "/") // "//" would be a host
+	w.Header().Set("Location", "./"+strings.TrimPrefix(folder, "/"))
 	w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -65,17 +69,35 @@ func wantsJSON(r *http.Request) bool {
 	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
 }
 
-// static serves the stylesheet, the script and the icon. Browsers ask again each time
-// whether they have changed.
+// statics are the types of the files that the console serves as they are.
+var statics = map[string]string{
+	"style.css": "text/css; charset=utf-8", "script.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
+}
+
+// static serves the stylesheet, the script and the icon.
 func static(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Cache-Control", "no-cache")
-	http.ServeFileFS(w, r, files, r.URL.Path[1:])
+	name := path.Base(r.URL.Path)
+	text, _ := files.ReadFile("static/" + name) // it is embedded
+	w.Header().Set("Content-Type", statics[name])
+	_, _ = w.Write(text) // the reader may have gone
+}
+
+// tidy answers a path with empty or dotted parts itself. A ServeMux would redirect it to
+// an address from the host's root, which does not know the prefix.
+func tidy(next, unknown http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if clean := path.Clean(r.URL.Path); clean != r.URL.Path && clean+"/" != r.URL.Path {
+			unknown.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // denyForged answers a request that another site's page has sent.
 func (c *console) denyForged(w http.ResponseWriter, r *http.Request) {
 	c.log.Warn("console refused a request from another origin")
-	c.answerFailure(w, r, caller{}, nil, &failure{status: http.StatusForbidden, Text: "This request came " +
+	c.answerFailure(w, &request{Request: r}, &failure{status: http.StatusForbidden, Text: "This request came " +
 		"from another site's page. Nothing was changed. " +
 		"If a proxy stands before the console, its origin must be in TrustedOrigins."})
 }

@@ -3,10 +3,12 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strconv"
 
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -99,11 +101,7 @@ type applied struct {
 
 // applyPlan applies the plan that was reviewed, less the jobs that were taken out.
 func (c *console) applyPlan(rq *request) (*answer, error) {
-	form, err := rq.form()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := planOf(form)
+	plan, err := planOf(rq.PostForm)
 	if err != nil {
 		return nil, err
 	}
@@ -111,11 +109,19 @@ func (c *console) applyPlan(rq *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !c.cfg.ShowPayloads {
+		rq.db.hideDocuments(result)
+	}
 	done := applied{Result: result, Planned: len(plan.Jobs), Kinds: map[string]string{}}
 	for _, job := range plan.Jobs {
 		done.Kinds[job.JobID] = job.JobKind
 	}
-	return &answer{page: "applied", title: "Applied", data: done, value: result}, nil
+	did := []any{
+		slog.Int("planned", done.Planned), slog.Int("resets", result.ResetCount),
+		slog.Int("moves", result.DeadLetterCount), slog.Int("skipped", len(result.Skipped)),
+		slog.Int("rejected", result.FailedCount), slog.String("refused", result.Reason),
+	}
+	return &answer{page: "applied", title: "Applied", data: done, value: result, did: did}, nil
 }
 
 // planOf reads a plan from a form, with the jobs that are still ticked. Without the
@@ -123,12 +129,15 @@ func (c *console) applyPlan(rq *request) (*answer, error) {
 func planOf(form url.Values) (*reaper.DryRunResult, error) {
 	plan := &reaper.DryRunResult{}
 	if err := json.Unmarshal([]byte(form.Get("plan")), plan); err != nil {
-		return nil, badRequest("The form holds no plan: " + err.Error())
+		return nil, badRequest("The form holds no plan. Nothing was changed.")
 	}
 	if form.Has("ticked") {
 		plan.Jobs = slices.DeleteFunc(plan.Jobs, func(job reaper.Job) bool {
 			return !slices.Contains(form["job"], job.JobID)
 		})
+	}
+	if len(plan.Jobs) > planMost {
+		return nil, badRequest("The plan has too many jobs. Nothing was changed.")
 	}
 	if len(plan.Jobs) == 0 {
 		return nil, badRequest("No job is left in the plan. Nothing was changed.")
@@ -136,10 +145,16 @@ func planOf(form url.Values) (*reaper.DryRunResult, error) {
 	return plan, nil
 }
 
-// form reads the form of a POST.
-func (rq *request) form() (url.Values, error) {
-	if err := rq.ParseForm(); err != nil {
-		return nil, badRequest("The form cannot be read: " + err.Error())
+// hideDocuments leaves out what a mover of the service's own says of the letters, which
+// may be the payload.
+func (d *database) hideDocuments(result *reaper.ApplyResult) {
+	switch d.cfg.Reaper.DeadLetter.(type) {
+	case nil, deadletter.Table, deadletter.InPlace:
+		return
 	}
-	return rq.PostForm, nil
+	for _, action := range result.Actions {
+		if action.DeadLetter != nil {
+			action.DeadLetter.Document = json.RawMessage(`{"payload_hidden":true}`)
+		}
+	}
 }

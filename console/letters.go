@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -142,7 +143,11 @@ func (c *console) readLetter(
 		return nil, err
 	}
 	if len(found.Letters) == 0 {
-		return nil, notFound("There is no such dead letter. It may have been purged.")
+		where := ""
+		if store.InPlace {
+			where = ", or redriven"
+		}
+		return nil, notFound("There is no such dead letter. It may have been purged" + where + ".")
 	}
 	page := &letterPage{Letter: found.Letters[0], Hidden: true}
 	c.redact(page)
@@ -154,10 +159,24 @@ func (c *console) readLetter(
 		jobs, err := pgx.CollectRows(rows, pgx.RowToAddrOfStructByPos[queueRow])
 		if len(jobs) > 0 {
 			page.Job = jobs[0]
+			page.Job.ScheduledAt, page.Job.LeaseUntil = inUTC(page.Job.ScheduledAt), inUTC(page.Job.LeaseUntil)
 		}
 		return err
 	})
 	return page, err
+}
+
+// inUTC is a time as JSON has it, in UTC unless it is infinite.
+func inUTC(text *string) *string {
+	if text == nil {
+		return nil
+	}
+	at, err := time.Parse(time.RFC3339, *text)
+	if err != nil {
+		return text
+	}
+	utc := at.UTC().Format(time.RFC3339Nano)
+	return &utc
 }
 
 // redact leaves of the payload what the configuration shows.

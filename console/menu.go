@@ -37,9 +37,16 @@ func menuPage(v view) string {
 
 // tableData is what the table of dead letters shows.
 type tableData struct {
+	DB      *database
 	Letters []deadletter.Letter
 	Base    string
 	Tick    bool // with boxes to tick
+}
+
+// filterData is what the form of a filter shows.
+type filterData struct {
+	DB     *database
+	Filter filterForm
 }
 
 // tallyData is what a table of tallies shows.

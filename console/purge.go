@@ -1,6 +1,8 @@
 package console
 
 import (
+	"log/slog"
+	"net/url"
 	"slices"
 	"time"
 
@@ -10,12 +12,13 @@ import (
 // purgeWord is typed to remove letters whose jobs nothing can bring back.
 const purgeWord = "purge"
 
-// purgeForm is how old the letters are that go, and whether unredriven ones go too.
-func purgeForm(get func(string) string) (older time.Duration, unredriven bool, err error) {
-	if older, err = parseAge(get("older")); err != nil {
+// purgeForm is how old the letters are that go, and whether unredriven ones go too. No
+// letter in place was redriven.
+func purgeForm(db *database, form url.Values) (older time.Duration, unredriven bool, err error) {
+	if older, err = parseAge(form.Get("older")); err != nil {
 		return 0, false, err
 	}
-	return older, get("unredriven") == "yes", nil
+	return older, db.InPlace() || form.Get("unredriven") == "yes", nil
 }
 
 // previewPurge shows which letters a purge would remove, and which it would keep.
@@ -24,7 +27,7 @@ func (c *console) previewPurge(rq *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	older, unredriven, err := purgeForm(rq.URL.Query().Get)
+	older, unredriven, err := purgeForm(rq.db, rq.URL.Query())
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +69,7 @@ func (c *console) purge(rq *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	older, unredriven, err := purgeForm(rq.PostFormValue)
+	older, unredriven, err := purgeForm(rq.db, rq.PostForm)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +79,26 @@ func (c *console) purge(rq *request) (*answer, error) {
 		}
 	}
 	result, err := deadletter.Purge(rq.Context(), rq.db.cfg.Act, store, older, deadletter.PurgeConfig{
-		Unredriven: unredriven, Filter: deadletter.Filter{IDs: ids},
+		Batch: previewLimit, Unredriven: unredriven, Filter: deadletter.Filter{IDs: ids},
 	})
-	rq.db.pages.expire()
 	if err != nil {
-		return nil, err
+		return nil, partly(result, err)
 	}
-	return &answer{page: "purged", title: "Purged", data: result}, nil
+	did := []any{
+		slog.Int("redriven", result.RedrivenCount), slog.Int("unredriven", result.UnredrivenCount),
+		slog.Int("jobs", result.JobCount), slog.Int("rejected", result.FailedCount),
+	}
+	return &answer{page: "purged", title: "Purged", data: result, did: did}, nil
+}
+
+// partly says which letters were removed before an error: each batch is a transaction of
+// its own.
+func partly(result *deadletter.PurgeResult, err error) error {
+	n := result.RedrivenCount + result.UnredrivenCount
+	if n == 0 {
+		return err
+	}
+	f := asFailure(err)
+	return &failure{status: f.status, cause: err, Text: f.Text + " Before that, " +
+		plural(n, "dead letter was", "dead letters were") + " removed."}
 }

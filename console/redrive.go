@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -114,8 +115,11 @@ func (c *console) redrive(rq *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	rq.db.pages.expire()
-	return &answer{page: "redriven", title: "Redriven", data: result}, nil
+	did := []any{
+		slog.Int("redriven", result.RedrivenCount), slog.Int("skipped", result.SkippedCount),
+		slog.Int("rejected", result.FailedCount),
+	}
+	return &answer{page: "redriven", title: "Redriven", data: result, did: did}, nil
 }
 
 // chosen are the letters that a form names.
@@ -124,11 +128,7 @@ func (rq *request) chosen() (deadletter.Store, []string, error) {
 	if err != nil {
 		return store, nil, err
 	}
-	form, err := rq.form()
-	if err != nil {
-		return store, nil, err
-	}
-	ids := form["id"]
+	ids := rq.PostForm["id"]
 	switch {
 	case len(ids) == 0:
 		return store, nil, badRequest("No dead letter was chosen. Nothing was changed.")

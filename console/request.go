@@ -3,8 +3,10 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 )
@@ -31,6 +33,7 @@ type answer struct {
 	live    bool     // the page refreshes by itself
 	goTo    string   // instead of a page: where the browser goes, relative to the request
 	trouble *trouble // what keeps the page from being fresh
+	did     []any    // attributes of the log's record of a change
 }
 
 // failure is an answer that is no page.
@@ -40,6 +43,7 @@ type failure struct {
 	cause  error  // for the log
 
 	trouble *trouble // since when, if reads have failed before
+	allow   string   // the methods that would do
 }
 
 func (f *failure) Error() string {
@@ -61,37 +65,80 @@ func notFound(text string) *failure { return &failure{status: http.StatusNotFoun
 // actTimeout bounds a change that somebody asks for.
 const actTimeout = 5 * time.Minute
 
-// handle checks who asks before anything else happens.
+// handle makes a handler of a route.
 func (c *console) handle(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		db := c.byName[r.PathValue("db")]
-		who, err := c.caller(r)
+		rq := &request{Request: r, db: c.byName[r.PathValue("db")]}
+		got, err := c.run(rq, rt)
 		if err != nil {
-			c.answerFailure(w, r, who, nil, asFailure(err))
+			c.answerFailure(w, rq, asFailure(err))
 			return
-		}
-		if refused := who.refusal(rt.needs, db); refused != nil {
-			c.answerFailure(w, r, who, nil, refused)
-			return
-		}
-		if db == nil && r.PathValue("db") != "" {
-			c.answerFailure(w, r, who, nil, notFound("There is no such database here."))
-			return
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), actTimeout)
-		defer cancel()
-		rq := &request{Request: r.WithContext(ctx), who: who, db: db}
-		got, err := rt.handle(rq)
-		if err != nil {
-			c.answerFailure(w, r, who, db, asFailure(err))
-			return
-		}
-		if rt.needs > LevelLook {
-			c.log.Info("console acted", slog.String("actor", who.Actor),
-				slog.String("database", db.Name()), slog.String("path", r.URL.Path))
 		}
 		c.answer(w, rq, got)
 	})
+}
+
+// run checks who asks before anything else happens. It survives a function of the
+// configuration that panics.
+func (c *console) run(rq *request, rt route) (got *answer, err error) {
+	defer func() { err = withPanic(err, recover()) }()
+	db := rq.db
+	rq.db = nil
+	if rq.who, err = c.caller(rq.Request); err != nil {
+		return nil, err
+	}
+	if refused := rq.who.refusal(rt.needs, db); refused != nil {
+		return nil, refused
+	}
+	if rq.db = db; db == nil && rq.PathValue("db") != "" {
+		return nil, notFound("There is no such database here.")
+	}
+	ctx, cancel := context.WithTimeout(rq.Context(), actTimeout)
+	defer cancel()
+	rq.Request = rq.WithContext(ctx)
+	if rt.needs > LevelLook {
+		return c.act(rq, rt)
+	}
+	return rt.handle(rq)
+}
+
+// act has a change made. Whatever comes of it, what was read before is old.
+func (c *console) act(rq *request, rt route) (*answer, error) {
+	if err := rq.parse(); err != nil {
+		return nil, err
+	}
+	defer rq.db.expire()
+	got, err := rt.handle(rq)
+	if err != nil {
+		return nil, err
+	}
+	c.log.Info("console acted", append([]any{
+		slog.String("actor", rq.who.Actor), slog.String("database", rq.db.Name()), slog.String("path", rq.URL.Path),
+	}, got.did...)...)
+	return got, nil
+}
+
+// parse reads the form of a POST. A form that is too large is not read to its end.
+func (rq *request) parse() error {
+	var large *http.MaxBytesError
+	switch err := rq.ParseForm(); {
+	case errors.As(err, &large):
+		return &failure{status: http.StatusRequestEntityTooLarge, Text: "The form is too large. Nothing was changed."}
+	case err != nil:
+		return badRequest("The form cannot be read. Nothing was changed.")
+	}
+	return nil
+}
+
+// withPanic is err, or an error of what recover has returned.
+func withPanic(err error, value any) error {
+	switch value {
+	case nil:
+		return err
+	case http.ErrAbortHandler: // for the server
+		panic(value)
+	}
+	return fmt.Errorf("%w: %v\n%s", errPanicked, value, debug.Stack())
 }
 
 // asFailure says what people read of an error.
@@ -121,10 +168,26 @@ func (c *console) home(rq *request) (*answer, error) {
 	}
 }
 
+// missing answers a path that nothing is at.
+func (*console) missing(*request) (*answer, error) {
+	return nil, notFound("There is no such page here.")
+}
+
 // unknown answers every other path, and methods that a path does not take.
 func (c *console) unknown(rq *request) (*answer, error) {
-	if rq.Method != http.MethodGet && rq.Method != http.MethodHead && rq.Method != http.MethodPost {
-		return nil, &failure{status: http.StatusMethodNotAllowed, Text: "The console takes GET and POST alone."}
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := rq.Clone(rq.Context())
+		other.Method = method
+		if _, pattern := c.mux.Handler(other); strings.HasPrefix(pattern, method+" ") {
+			allowed = append(allowed, method)
+		}
 	}
-	return nil, notFound("There is no such page here.")
+	if len(allowed) == 0 {
+		return c.missing(rq)
+	}
+	return nil, &failure{
+		status: http.StatusMethodNotAllowed, allow: strings.Join(allowed, ", "),
+		Text: "This address takes " + strings.Join(allowed, " and ") + " alone. Nothing was changed.",
+	}
 }

@@ -60,7 +60,7 @@ func (c *console) answerJSON(w http.ResponseWriter, rq *request, got *answer) {
 		value = got.data
 	}
 	if err := writeJSON(w, http.StatusOK, value); err != nil {
-		c.log.Error("console cannot write JSON", slog.String("path", rq.URL.Path), slog.Any("error", err))
+		c.log.Error("console cannot write JSON", slog.String("path", rq.URL.Path), slog.String("error", err.Error()))
 	}
 }
 
@@ -76,10 +76,14 @@ func writeJSON(w http.ResponseWriter, status int, value any) error {
 }
 
 // answerFailure writes an answer that is no page: a page that says so, or JSON.
-func (c *console) answerFailure(w http.ResponseWriter, r *http.Request, who caller, db *database, f *failure) {
-	if f.cause != nil {
-		c.log.Warn("console cannot answer", slog.String("path", r.URL.Path), slog.Int("status", f.status),
-			slog.Any("error", f.cause))
+func (c *console) answerFailure(w http.ResponseWriter, rq *request, f *failure) {
+	r := rq.Request
+	if f.cause != nil { // its text alone: a PgError has details, which may hold what a row holds
+		c.log.Warn("console cannot answer", slog.String("actor", rq.who.Actor), slog.String("method", r.Method),
+			slog.String("path", r.URL.Path), slog.Int("status", f.status), slog.String("error", f.cause.Error()))
+	}
+	if f.allow != "" {
+		w.Header().Set("Allow", f.allow)
 	}
 	t := f.trouble
 	if t == nil {
@@ -89,7 +93,7 @@ func (c *console) answerFailure(w http.ResponseWriter, r *http.Request, who call
 		_ = writeJSON(w, f.status, t) // texts can be written
 		return
 	}
-	v := c.view(r, who, db)
+	v := c.view(r, rq.who, rq.db)
 	v.Title, v.Page, v.Failure, v.Trouble = http.StatusText(f.status), "failure", f, f.trouble
 	v.Live = f.status >= http.StatusInternalServerError && r.Method == http.MethodGet
 	c.write(w, f.status, v)
@@ -117,7 +121,7 @@ func (c *console) view(r *http.Request, who caller, db *database) view {
 func (c *console) write(w http.ResponseWriter, status int, v view) {
 	var page bytes.Buffer
 	if err := c.pages[v.Page].ExecuteTemplate(&page, "page", v); err != nil {
-		c.log.Error("console cannot render a page", slog.String("page", v.Page), slog.Any("error", err))
+		c.log.Error("console cannot render a page", slog.String("page", v.Page), slog.String("error", err.Error()))
 		http.Error(w, "The page cannot be shown.", http.StatusInternalServerError)
 		return
 	}

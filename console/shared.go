@@ -2,7 +2,8 @@ package console
 
 import (
 	"context"
-	"maps"
+	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -28,15 +29,17 @@ type seen[T any] struct {
 // read of it.
 type shared[T any] struct {
 	fresh time.Duration
+	log   *slog.Logger
 
 	mu      sync.Mutex
 	entries map[string]*entry[T]
 }
 
 type entry[T any] struct {
-	busy  chan struct{} // closed at the end of the read under way; nil: there is none
-	asked time.Time     // when the newest read ended
-	last  seen[T]
+	busy    chan struct{} // closed at the end of the read under way; nil: there is none
+	expired bool          // what that read finds may be older than a change
+	asked   time.Time     // when the newest read ended
+	last    seen[T]
 }
 
 // keptEntries bounds how many answers are kept.
@@ -87,31 +90,54 @@ func (s *shared[T]) claim(key string) (e *entry[T], mine bool) {
 	return e, true
 }
 
-// forget makes room: what nobody reads any more goes first.
+// forget makes room: what was read longest ago goes. Reads under way stay.
 func (s *shared[T]) forget() {
 	if len(s.entries) < keptEntries {
 		return
 	}
-	maps.DeleteFunc(s.entries, func(_ string, e *entry[T]) bool {
-		return e.busy == nil && time.Since(e.asked) > s.fresh
-	})
+	oldest := ""
+	for key, e := range s.entries {
+		if e.busy == nil && (oldest == "" || e.asked.Before(s.entries[oldest].asked)) {
+			oldest = key
+		}
+	}
+	delete(s.entries, oldest)
 }
 
-// read ends the wait of the others even if reading panics.
+// read reads, and ends the wait of the others.
 func (s *shared[T]) read(ctx context.Context, e *entry[T], read func(context.Context) (T, error)) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	began := time.Now()
-	var value T
-	err := errPanicked
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		close(e.busy)
-		e.busy, e.asked = nil, time.Now()
-		e.last = e.last.then(value, err, began)
-	}()
-	value, err = read(ctx)
+	value, err := guarded(ctx, read)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := e.last.trouble
+	close(e.busy)
+	e.busy, e.asked = nil, time.Now()
+	if e.expired {
+		e.expired, e.asked = false, time.Time{}
+	}
+	e.last = e.last.then(value, err, began)
+	s.report(was, e.last.trouble)
+}
+
+// guarded makes an error of a panic.
+func guarded[T any](ctx context.Context, read func(context.Context) (T, error)) (value T, err error) {
+	defer func() { err = withPanic(err, recover()) }()
+	return read(ctx)
+}
+
+// report logs when reads begin to fail, and when they work again. What is wrong with a
+// request is for the one who asks.
+func (s *shared[T]) report(was, now *trouble) {
+	failed := func(t *trouble) bool { return t != nil && t.status >= http.StatusInternalServerError }
+	switch {
+	case failed(now) && !failed(was):
+		s.log.Warn("console cannot read", slog.String("error", now.cause.Error()))
+	case failed(was) && now == nil:
+		s.log.Info("console reads again", slog.Duration("after", time.Since(was.Since)))
+	}
 }
 
 // of copies what an entry knows.
@@ -140,6 +166,6 @@ func (s *shared[T]) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.entries {
-		e.asked = time.Time{}
+		e.asked, e.expired = time.Time{}, e.busy != nil
 	}
 }

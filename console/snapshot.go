@@ -3,10 +3,12 @@ package console
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lease-governance/leasereaper/reaper"
 )
@@ -44,6 +46,8 @@ type letterCount struct {
 	Letters    int  `json:"letters"`
 	Unredriven int  `json:"unredriven"` // of those
 	Capped     bool `json:"capped"`     // there are more letters than were counted
+
+	Uncounted bool `json:"uncounted,omitempty"` // it takes too long; the numbers are 0
 }
 
 const (
@@ -78,7 +82,11 @@ func (d *database) readSnapshot(ctx context.Context) (*snapshot, error) {
 		if s.Gates, err = d.readGates(ctx, tx); err != nil {
 			return err
 		}
-		return d.readCounts(ctx, tx, s)
+		if s.Expiries, err = d.readExpiries(ctx, tx); err != nil || d.store == nil {
+			return err
+		}
+		s.Letters, err = d.countLetters(ctx, tx)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -96,29 +104,52 @@ func (d *database) readSnapshot(ctx context.Context) (*snapshot, error) {
 	return s, nil
 }
 
-// readCounts reads what expires next and how many dead letters there are, in one
-// exchange.
-func (d *database) readCounts(ctx context.Context, tx pgx.Tx, s *snapshot) error {
-	batch := &pgx.Batch{}
-	batch.Queue(d.sql.expiries, expiryLimit).Query(func(rows pgx.Rows) (err error) {
-		s.Expiries, err = pgx.CollectRows(rows, pgx.RowToStructByPos[expiry])
-		return err
-	})
-	if d.store != nil {
-		s.Letters = &letterCount{}
-		batch.Queue(d.sql.letters, letterBound+1).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&s.Letters.Letters, &s.Letters.Unredriven)
-		})
+// readExpiries reads what expires next.
+func (d *database) readExpiries(ctx context.Context, tx pgx.Tx) ([]expiry, error) {
+	cfg := d.cfg.Reaper
+	rows, err := tx.Query(ctx, d.sql.expiries, expiryLimit, cfg.Kinds, cfg.ExceptKinds)
+	if err != nil {
+		return nil, err
 	}
-	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return err
-	}
-	if s.Letters != nil && s.Letters.Letters > letterBound {
-		s.Letters.Letters, s.Letters.Capped = letterBound, true
-		s.Letters.Unredriven = min(s.Letters.Unredriven, letterBound)
-	}
-	return nil
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[expiry])
 }
+
+// sqlCountTimeout bounds the count of dead letters.
+const sqlCountTimeout = `-- console.count_timeout
+set local statement_timeout = '500ms'`
+
+// countAgain is how long a count that took too long is not tried again.
+const countAgain = time.Minute
+
+// countLetters counts the dead letters. Those in place may be few among many rows without
+// an index; then they are not counted.
+func (d *database) countLetters(ctx context.Context, tx pgx.Tx) (*letterCount, error) {
+	if time.Now().Before(d.countFrom) {
+		return &letterCount{Uncounted: true}, nil
+	}
+	nested, err := tx.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := &letterCount{}
+	_, err = nested.Exec(ctx, sqlCountTimeout)
+	if err == nil {
+		err = nested.QueryRow(ctx, d.sql.letters, letterBound+1).Scan(&n.Letters, &n.Unredriven)
+	}
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == queryCanceled {
+		d.countFrom = time.Now().Add(countAgain)
+		n, err = &letterCount{Uncounted: true}, nil
+	}
+	if n.Letters > letterBound {
+		n.Letters, n.Capped = letterBound, true
+		n.Unredriven = min(n.Unredriven, letterBound)
+	}
+	return n, errors.Join(err, nested.Rollback(ctx)) // which ends the short time-out too
+}
+
+// queryCanceled is the SQLSTATE of a statement that took too long.
+const queryCanceled = "57014"
 
 // tallies counts jobs by name, most first.
 func tallies(jobs []reaper.Job, name func(reaper.Job) string) []tally {

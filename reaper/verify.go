@@ -32,7 +32,7 @@ const (
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
 	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or not twice
-	CodeIndexMissing       = "index_missing"        // no index serves the claim or finds an id, or one holds other rows
+	CodeIndexMissing       = "index_missing"        // no index serves the claim, an id or many letters, or it has more
 	CodeReplicaIdentity    = "replica_identity"     // a published table's replica identity is missing or too small
 	CodeDistributedTable   = "distributed_table"    // Citus distributes the queue, and the connection is to no shard
 	CodeMarkIsDefault      = "mark_is_default"      // free jobs have by default what marks a dead one

@@ -40,3 +40,22 @@ func TestVerifyOffersNoIndexOnAView(t *testing.T) {
 	require.Equal(t, reaper.CodeIndexMissing, problem.Code)
 	require.Empty(t, problem.Fix)
 }
+
+// Somebody runs Verify in an outage, when a million leases are stale. It must not read them
+// all.
+func TestVerifyReadsNoLeaseThatEnds(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `insert into job_queue (job_kind, state, lease_until)
+		select 'a', 'leased', now() - interval '1 hour' from generate_series(1, 5000);
+		insert into job_queue (job_kind, state) values ('a', 'leased')`)
+	reapertest.Exec(t, pool, `analyze job_queue`)
+	tx := reapertest.Begin(t, pool)
+
+	report, err := reapertest.New(t, tx, reaper.Config{}).Verify(t.Context())
+	require.NoError(t, err)
+	require.Len(t, report.Problems, 1)
+	require.Equal(t, reaper.CodeLeaseEndless, report.Problems[0].Code)
+	require.Less(t, reapertest.One[int](t, tx, `select seq_tup_read + idx_tup_fetch
+		from pg_stat_xact_user_tables where relname = 'job_queue'`), 100)
+}

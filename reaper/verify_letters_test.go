@@ -100,3 +100,22 @@ func TestVerifyFindsASequenceThatIsNotForTheRole(t *testing.T) {
 	reapertest.Exec(t, pool, problem.Fix)
 	require.Empty(t, reapertest.Verify(t, asRole, reaper.Config{}).Problems)
 }
+
+// Letters pile up for years. Each page of them, and each batch of a purge, then sorts them
+// all.
+func TestVerifyFindsThatManyLettersHaveNoOrder(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `insert into job_dead_letter (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
+		select gen_random_uuid(), '', 5, 5, '', '', '{}' from generate_series(1, 10000)`)
+	reapertest.Exec(t, pool, `create index on job_dead_letter (moved_at) where redriven_at is null`)
+	reapertest.Exec(t, pool, `analyze job_dead_letter`)
+
+	problem := reapertest.OnlyProblem(t, pool, reaper.Config{})
+
+	require.Equal(t, reaper.CodeIndexMissing, problem.Code)
+	require.Equal(t, reaper.SeverityWarning, problem.Severity)
+	require.Equal(t, `"job_dead_letter"."moved_at"`, problem.Object)
+	reapertest.Exec(t, pool, problem.Fix)
+	require.Empty(t, reapertest.Verify(t, pool, reaper.Config{}).Problems)
+}

@@ -48,6 +48,9 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 	v.letterKey(t)
 	v.copied(t)
 	v.uniqueValues(t)
+	if err := v.letterOrder(ctx, t); err != nil {
+		return err
+	}
 	if err := v.writes(ctx, t, move, redrive); err != nil {
 		return err
 	}
