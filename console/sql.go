@@ -6,8 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lease-governance/leasereaper/internal/mapping"
-	"github.com/lease-governance/leasereaper/reaper"
+	"github.com/lease-governance/leasereaper/internal/mapped"
 )
 
 // statements are the console's own, with the names of a database. A q is a row of the
@@ -93,7 +92,7 @@ where c.key = any($1::text[])`
 
 // statements renders the console's own SQL for the mapped names.
 func (d *database) statements() (statements, error) {
-	queue := mappingOf(d.cfg.Reaper.Queue)
+	queue := mapped.Queue(d.cfg.Reaper.Queue)
 	n := queue.Names()
 	status, lastError := "q.{state}::text", "null::text"
 	if queue.State == "" {
@@ -123,26 +122,4 @@ func (d *database) statements() (statements, error) {
 		expiries: in(sqlExpiries), letters: in(sqlLetters), job: in(sqlJob), states: in(sqlStates),
 		stamps: in(sqlStamps),
 	}, errors.Join(n.Faults...)
-}
-
-// mappingOf is a queue as the names of its statements are made of it.
-func mappingOf(t reaper.Table) mapping.Queue {
-	q := t.DeadLetterQueue()
-	return mapping.Queue{
-		Table: q.Table, JobID: q.JobID, JobKind: q.JobKind, State: unlessNone(q.State), ScheduledAt: q.ScheduledAt,
-		Attempts: q.Attempts, MaxAttempts: unlessNone(q.MaxAttempts), LostLeases: q.LostLeases,
-		LeaseOwner: unlessNone(q.LeaseOwner), LeaseUntil: q.LeaseUntil, LeaseSeconds: t.Columns.LeaseSeconds,
-		LastError: q.LastError, Leased: q.Leased, RetryWaiting: q.RetryWaiting, DeadLetter: q.DeadLetter,
-		LeaseLength: t.LeaseLength, CountsAtClaim: t.CountsAtClaim, TimesInUTC: t.TimesInUTC,
-		Maximum: t.MaxAttempts, ExtraAttempts: t.ExtraAttempts, MaxLostLeases: t.MaxLostLeases,
-		Only: t.Only, OnReset: t.OnReset, OnMove: t.OnMove,
-	}
-}
-
-// unlessNone is the name of a column that may be missing; it is then empty.
-func unlessNone(name string) string {
-	if name == reaper.None {
-		return ""
-	}
-	return name
 }

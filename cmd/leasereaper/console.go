@@ -155,6 +155,9 @@ func (t *tool) shown(ctx context.Context, level console.Level) (console.Database
 	cfg := t.queue.reaper
 	cfg.MaxStale = t.queue.maxStale
 	d := console.Database{Name: cmp.Or(t.queue.name, "queue"), Colour: t.queue.colour, Look: t.pool, Reaper: cfg}
+	if t.queue.letters.InPlace {
+		d.Letters = &t.queue.letters
+	}
 	if level == console.LevelLook || t.queue.production && !slices.Contains(t.confirmed, t.queue.name) {
 		return d, closeLook, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lease-governance/leasereaper/internal/mapped"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 	"github.com/lease-governance/leasereaper/reaper"
 )
@@ -38,7 +39,7 @@ type column struct{ name, sql string }
 
 // queueColumns are those of the queue, of which one without a name is missing.
 func (m *mapping) queueColumns() []column {
-	q := mappingOf(m.reaper.Queue)
+	q := mapped.Queue(m.reaper.Queue)
 	time, now := "timestamptz", "now()"
 	if q.TimesInUTC {
 		time, now = "timestamp", "(now() at time zone 'utc')"
@@ -80,7 +81,7 @@ func (m *mapping) ddl(table int) []string {
 // queueDDL creates the queue with the reaper's index, which for leases with a column of
 // seconds is on their start, and the workers' one.
 func (m *mapping) queueDDL(table string) []string {
-	q := mappingOf(m.reaper.Queue)
+	q := mapped.Queue(m.reaper.Queue)
 	var columns []string
 	for _, c := range m.queueColumns() {
 		if c.name != "" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lease-governance/leasereaper/internal/mapped"
 	queues "github.com/lease-governance/leasereaper/internal/mapping"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 	"github.com/lease-governance/leasereaper/internal/stmt"
@@ -31,7 +32,7 @@ func scopeOf(cfg reaper.Config) stmt.Scope {
 //	{backoff_before} the same, for a q that was claimed since
 //	{since}          the time $1 ago, as the time columns hold it
 func (m *mapping) render(sql string) (string, error) {
-	queue := mappingOf(m.reaper.Queue)
+	queue := mapped.Queue(m.reaper.Queue)
 	n := queue.Names()
 	statements, err := stmt.New(queue, scopeOf(m.reaper), m.letters.Table.Name)
 	if err != nil {
@@ -111,26 +112,4 @@ func (m *mapping) backoff(attempts, kind string) string {
 		fmt.Fprintf(&cases, " when %s then %s", pgtext.Literal(name), m.kindPolicy[name].sql(attempts, base))
 	}
 	return "case " + kind + cases.String() + " else " + others.sql(attempts, base) + " end"
-}
-
-// mappingOf is a queue as the names of its statements are made of it.
-func mappingOf(t reaper.Table) queues.Queue {
-	q := t.DeadLetterQueue()
-	return queues.Queue{
-		Table: q.Table, JobID: q.JobID, JobKind: q.JobKind, State: unlessNone(q.State), ScheduledAt: q.ScheduledAt,
-		Attempts: q.Attempts, MaxAttempts: unlessNone(q.MaxAttempts), LostLeases: q.LostLeases,
-		LeaseOwner: unlessNone(q.LeaseOwner), LeaseUntil: q.LeaseUntil, LeaseSeconds: t.Columns.LeaseSeconds,
-		LastError: q.LastError, Leased: q.Leased, RetryWaiting: q.RetryWaiting, DeadLetter: q.DeadLetter,
-		LeaseLength: t.LeaseLength, CountsAtClaim: t.CountsAtClaim, TimesInUTC: t.TimesInUTC,
-		Maximum: t.MaxAttempts, ExtraAttempts: t.ExtraAttempts, MaxLostLeases: t.MaxLostLeases,
-		Only: t.Only, OnReset: t.OnReset, OnMove: t.OnMove,
-	}
-}
-
-// unlessNone is the name of a column that may be missing; it is then empty.
-func unlessNone(name string) string {
-	if name == reaper.None {
-		return ""
-	}
-	return name
 }
