@@ -19,14 +19,14 @@ func (m *mapping) foreign() string {
 	if q.Columns.State == reaper.None {
 		return "it has no column of states, so it is another library's: use that library's own DDL"
 	}
-	mapped := append(m.queueColumns(), column{name: m.letters.MovedAt})
+	columns := append(m.queueColumns(), column{name: m.letters.MovedAt})
 	sets := []struct {
 		name string
 		set  reaper.Set
 	}{{"only", q.Only}, {"on_reset", q.OnReset}, {"on_move", q.OnMove}}
 	for _, s := range sets {
 		for _, name := range slices.Sorted(maps.Keys(s.set)) {
-			if !slices.ContainsFunc(mapped, func(c column) bool { return c.name == name }) {
+			if !slices.ContainsFunc(columns, func(c column) bool { return c.name == name }) {
 				return fmt.Sprintf("%s names the column %q, whose type the mapping does not say", s.name, name)
 			}
 		}
