@@ -107,7 +107,7 @@ func (t *tool) checkDatabase(ctx context.Context, f *file, database *checkedData
 	report, err := t.verifyDatabase(ctx, f, database)
 	switch {
 	case err != nil:
-		database.Error = oneLine(err)
+		database.Error = message(err)
 	case len(database.Missing) == 0:
 		database.Problems = report.Problems
 	}

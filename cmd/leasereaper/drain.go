@@ -18,7 +18,8 @@ func (t *tool) drainCommand() *cobra.Command {
 		Use:   "drain",
 		Short: "Reset or move all jobs with stale leases, batch by batch",
 		Long: `Reap all stale leases, oldest first, each batch in a transaction of its own.
-Ctrl-C or a closed gate ends it. The finished batches stay committed.`,
+Ctrl-C ends it after the batch under way, a second Ctrl-C at once. A closed gate
+ends it too. The finished batches stay committed.`,
 		Args: cobra.NoArgs,
 		RunE: t.changes(func(ctx context.Context, _ []string) error { return t.drain(ctx, batch) }),
 	}
@@ -65,12 +66,27 @@ func (t *tool) confirmDrain(ctx context.Context, plan *reaper.DryRunResult) (*re
 // reapAll drains, and shows its progress.
 func (t *tool) reapAll(ctx context.Context, batch, total int) error {
 	p := newProgress(t.errs, total)
+	// A signal ends ctx. The drain goes on until its batch is committed.
+	draining, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	p.batch = func() {
+		if ctx.Err() != nil {
+			stop(errInterrupted)
+		}
+	}
+	told := context.AfterFunc(ctx, func() {
+		fmt.Fprintln(t.errs, "\nending after the batch under way; Ctrl-C again ends at once")
+	})
+	defer told()
 	r, err := t.reaper(func(cfg *reaper.Config) { cfg.Logger = slog.New(p) })
 	if err != nil {
 		return err
 	}
-	result, err := r.Drain(ctx, t.actor, batch)
+	result, err := r.Drain(draining, t.actor, batch)
 	p.end()
+	if errors.Is(context.Cause(draining), errInterrupted) {
+		err = errInterrupted
+	}
 	return errors.Join(err, t.printDrain(result, time.Since(p.began)))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,7 +86,7 @@ func leaseEnd(result *reaper.DryRunResult, job reaper.Job) string {
 
 func would(job reaper.Job) string {
 	if job.WouldAction == reaper.WouldMove {
-		return "move to the dead letters"
+		return "move"
 	}
-	return "reset, for try " + strconv.Itoa(job.Attempts+2)
+	return "reset"
 }

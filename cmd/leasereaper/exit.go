@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,26 +53,14 @@ func (t *tool) status(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.Is(err, errInterrupted):
+		return exitError
 	case errors.As(err, &refusal):
 		return exitRefused
 	case errors.As(err, &usage), errors.Is(err, deadletter.ErrQueue), !t.began:
 		return exitUsage
 	}
 	return exitError
-}
-
-// complain prints an error, in one line and for people.
-func (t *tool) complain(err error) {
-	if errors.Is(err, context.Canceled) && !unknown(err) {
-		err = errInterrupted
-	}
-	fmt.Fprintln(t.errs, "leasereaper:", clean(oneLine(err)))
-	for _, line := range hints(err) {
-		fmt.Fprintln(t.errs, "  ", line)
-	}
-	if t.status(err) == exitUsage {
-		fmt.Fprintln(t.errs, "   leasereaper --help says how it is called")
-	}
 }
 
 // hints says what may be done about an error.
@@ -111,17 +98,4 @@ func refusalHints(reason string) []string {
 		return []string{"nothing was changed; look at the dry run, then raise --max-stale"}
 	}
 	return []string{"nothing was changed"}
-}
-
-// oneLine joins the lines of an error: pgx gives one to each way of connecting
-// that it tried, often the same one twice.
-func oneLine(err error) string {
-	var lines []string
-	for line := range strings.Lines(err.Error()) {
-		line = strings.TrimSpace(line)
-		if len(lines) == 0 || lines[len(lines)-1] != line {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, " ")
 }

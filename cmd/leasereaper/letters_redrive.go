@@ -17,6 +17,7 @@ type redriving struct {
 
 	limit int
 	all   bool
+	named int // how many ids were given
 }
 
 func (t *tool) redriveCommand() *cobra.Command {
@@ -33,6 +34,7 @@ Without --yes it shows the letters first and asks. Then it redrives only these.`
 		if len(ids) == 0 && !r.all && !narrows(cmd.Flags()) {
 			return misused("which dead letters? Name ids, or say which with flags, or --all")
 		}
+		r.named = len(ids)
 		return r.run(ctx, r.filter(ids))
 	})
 	r.add(t, cmd)
@@ -90,7 +92,7 @@ func idsOf(letters []deadletter.Letter) []string {
 
 func (r *redriving) report(result *deadletter.RedriveResult) error {
 	if r.json {
-		return errors.Join(r.printJSON(result), turnedAway(result.FailedCount))
+		return errors.Join(r.printJSON(result), r.undone(result))
 	}
 	fmt.Fprintf(r.out, "Sent %s back to the queue.\n", count(result.RedrivenCount, "job", "jobs"))
 	list(r.out, []string{"SKIPPED DEAD LETTER", "JOB", "REASON", "WHICH MEANS"}, result.Skipped,
@@ -101,7 +103,17 @@ func (r *redriving) report(result *deadletter.RedriveResult) error {
 	if result.Next != "" {
 		fmt.Fprintln(r.out, "\nThere may be more: the limit was reached.")
 	}
-	return turnedAway(result.FailedCount)
+	return r.undone(result)
+}
+
+// undone is an error if a job was rejected, or a letter that was named was not redriven.
+func (r *redriving) undone(result *deadletter.RedriveResult) error {
+	var skipped error
+	if r.named > 0 && len(result.Skipped) > 0 {
+		skipped = fmt.Errorf("%s of %d not redriven",
+			count(len(result.Skipped), "dead letter", "dead letters"), r.named)
+	}
+	return errors.Join(skipped, turnedAway(result.FailedCount))
 }
 
 // meaningOfSkip explains why a dead letter was left alone.

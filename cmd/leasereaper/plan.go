@@ -16,6 +16,7 @@ import (
 func (t *tool) planCommand() *cobra.Command {
 	var limit int
 	var file string
+	var force bool
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Write a dry run for review, which apply --plan then applies",
@@ -23,14 +24,18 @@ func (t *tool) planCommand() *cobra.Command {
 remove jobs from it. Then leasereaper apply --plan FILE reaps only these jobs, each
 only if it has not changed.`,
 		Args: cobra.NoArgs,
-		RunE: t.reads(func(ctx context.Context, _ []string) error { return t.plan(ctx, file, limit) }),
+		RunE: t.reads(func(ctx context.Context, _ []string) error { return t.plan(ctx, file, force, limit) }),
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "-", "the file to write, - for stdout")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file if it exists")
 	cmd.Flags().IntVar(&limit, "limit", applyLimit, "plan at most so many jobs")
 	return t.addScope(cmd)
 }
 
-func (t *tool) plan(ctx context.Context, file string, limit int) error {
+func (t *tool) plan(ctx context.Context, file string, force bool, limit int) error {
+	if _, err := os.Lstat(file); err == nil && file != "-" && !force {
+		return misused("%s exists; --force overwrites it", file)
+	}
 	result, err := t.look(ctx, limit)
 	if err != nil {
 		return err
@@ -42,13 +47,27 @@ func (t *tool) plan(ctx context.Context, file string, limit int) error {
 	if err != nil {
 		return err
 	}
-	const readable = 0o644
-	if err := os.WriteFile(file, append(text, '\n'), readable); err != nil {
+	if err := write(file, append(text, '\n'), force); err != nil {
 		return err
 	}
 	fmt.Fprintf(t.errs, "%s of %s planned in %s; to apply it: leasereaper apply --plan %s\n",
 		count(len(result.Jobs), "job", "jobs"), leases(result.StaleLeaseCount), file, file)
 	return nil
+}
+
+// write makes a file. One that has come to be there since is not overwritten without
+// force.
+func write(name string, text []byte, force bool) error {
+	const readable = 0o644
+	if force {
+		return os.WriteFile(name, text, readable)
+	}
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, readable)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
 }
 
 // readPlan reads a plan from a file, - for stdin.

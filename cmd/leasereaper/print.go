@@ -3,12 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/lease-governance/leasereaper/reaper"
 )
@@ -22,28 +19,6 @@ func (t *tool) printJSON(value any) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
-}
-
-// printTable prints aligned columns, two spaces apart.
-func printTable(out io.Writer, header []string, rows [][]string) {
-	lines := append([][]string{header}, rows...)
-	widths := make([]int, len(header))
-	for _, line := range lines {
-		for i, cell := range line {
-			widths[i] = max(widths[i], ansi.StringWidth(cell))
-		}
-	}
-	for _, line := range lines {
-		var text strings.Builder
-		for i, cell := range line {
-			text.WriteString(pad(cell, widths[i]+2))
-		}
-		fmt.Fprintln(out, strings.TrimRight(text.String(), " "))
-	}
-}
-
-func pad(cell string, width int) string {
-	return cell + strings.Repeat(" ", max(0, width-ansi.StringWidth(cell)))
 }
 
 // clean makes text of the tables' safe for a terminal: what does not print, such
@@ -116,6 +91,3 @@ func count(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
-
-// short cuts text to a width.
-func short(s string, width int) string { return ansi.Truncate(s, width, "…") }

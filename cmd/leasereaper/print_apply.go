@@ -89,7 +89,7 @@ func meaning(reason string) string {
 	case reaper.SkipFinished:
 		return "it is not leased any more"
 	case reaper.SkipReaped:
-		return "another reaper was faster"
+		return "reset or moved already, by this plan or another reaper"
 	case reaper.SkipLocked:
 		return "another transaction has locked the row"
 	case reaper.SkipChanged:

@@ -73,5 +73,5 @@ func TestErrorsAreOneLine(t *testing.T) {
 	t.Parallel()
 
 	err := errors.New("failed:\n\thost a: refused\n\thost a: refused\n\thost b: refused")
-	require.Equal(t, "failed: host a: refused host b: refused", oneLine(err))
+	require.Equal(t, "failed: host a: refused host b: refused", message(err))
 }

@@ -21,6 +21,7 @@ type progress struct {
 	total    int       // leases that were stale at the start
 	reaped   int
 	failed   int
+	batch    func() // is called after each batch
 }
 
 // How often a line is shown.
@@ -52,6 +53,9 @@ func (p *progress) Handle(_ context.Context, record slog.Record) error {
 		return true
 	})
 	p.show(record.Time)
+	if p.batch != nil {
+		p.batch()
+	}
 	return nil
 }
 

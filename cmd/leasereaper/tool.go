@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
@@ -40,7 +41,11 @@ func (t *tool) main(ctx context.Context, args []string) int {
 	root := t.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err != nil && !unknown(err) && (ctx.Err() != nil || errors.Is(err, context.Canceled)) {
+		err = errInterrupted // whatever it ended: a connection, a statement, a question
+	}
 	if err != nil {
+		t.json = t.json || slices.Contains(args, "--json") // also if the flags were wrong
 		t.complain(err)
 	}
 	return t.status(err)

@@ -124,7 +124,7 @@ func (v *view) header() []string {
 	if v.seen != nil {
 		text += fmt.Sprintf("; this is %s old", span(int64(v.now.Sub(v.seenAt).Seconds())))
 	}
-	return []string{title, bad(text) + "  " + clean(oneLine(v.trouble))}
+	return []string{title, bad(text) + "  " + clean(message(v.trouble))}
 }
 
 // unanswered tells a server that is away, or that sends everybody away, from one
