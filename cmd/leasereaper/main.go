@@ -16,10 +16,23 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)   // a second Ctrl-C does not wait for the first
+	ctx := untilSignal()
 	signal.Ignore(syscall.SIGPIPE) // a reader who leaves early, as head does, is an error like any other
 
 	t := &tool{in: os.Stdin, out: os.Stdout, errs: os.Stderr}
 	os.Exit(t.main(ctx, os.Args[1:]))
+}
+
+// untilSignal is a context that ends at the first signal. From then on a signal ends the
+// program at once.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-first
+		signal.Stop(first) // before ctx ends, and says so
+		cancel()
+	}()
+	return ctx
 }
