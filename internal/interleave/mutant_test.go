@@ -1,0 +1,3 @@
+package interleave_test
+
+type mutant struct{}
