@@ -36,20 +36,3 @@ func (o *observer) waiting(ctx context.Context, pids []uint32) (map[uint32]bool,
 	})
 	return waiting, err
 }
-
-const sqlIsThere = `-- interleave.is_there
-select exists (select from pg_stat_activity where pid = $1)`
-
-// awaitEnd returns when a session has ended, and the server has rolled back what it did
-// not commit.
-func (o *observer) awaitEnd(ctx context.Context, pid uint32) error {
-	for began := time.Now(); ; {
-		var there bool
-		if err := o.conn.QueryRow(ctx, sqlIsThere, int32(pid)).Scan(&there); err != nil || !there { //nolint:gosec // a pid fits
-			return err
-		}
-		if time.Since(began) > patience {
-			return ErrStuck
-		}
-	}
-}

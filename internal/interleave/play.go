@@ -21,7 +21,7 @@ func (s *Stage) Play(ctx context.Context, calls []Call, cuts int, choose Choose)
 		p.start(ctx, i, call)
 	}
 	err := p.run(ctx, choose)
-	p.abandon(ctx)
+	p.abandon()
 	if err == nil {
 		err = p.checkClosed()
 	}
@@ -47,7 +47,6 @@ type event struct {
 func (p *play) start(ctx context.Context, i int, call Call) {
 	party := p.parties[i]
 	party.state, party.goOn, party.exchange = moving, make(chan Loss), &Exchange{}
-	party.gone = false
 	party.wire.rewrite = p.stage.Rewrite
 	if party.wire.rewrite == nil {
 		party.wire.rewrite = func(sql string) string { return sql }
@@ -74,7 +73,7 @@ func (p *play) run(ctx context.Context, choose Choose) error {
 			if p.count(waiting) == 0 {
 				return nil
 			}
-			if err := p.await(ctx); err != nil { // the server ends a deadlock
+			if err := p.await(); err != nil { // the server ends a deadlock
 				return err
 			}
 			continue
@@ -116,19 +115,13 @@ func (p *play) let(action Action) {
 	party.goOn <- action.Loss
 }
 
-// note takes in an event. Where the participant's connection was lost, the server has then
-// ended its session.
-func (p *play) note(ctx context.Context, e event) error {
+// note takes in an event.
+func (p *play) note(e event) {
 	party := p.parties[e.who]
 	party.state, party.next = stopped, e.statements
 	if e.done {
 		party.state = done
 	}
-	if party.exchange.Loss == LoseNothing || party.gone {
-		return nil
-	}
-	party.gone = true
-	return p.stage.observer.awaitEnd(ctx, party.pid)
 }
 
 func (p *play) count(s state) int {
@@ -142,17 +135,18 @@ func (p *play) count(s state) int {
 }
 
 // await waits for an event.
-func (p *play) await(ctx context.Context) error {
+func (p *play) await() error {
 	select {
 	case e := <-p.events:
-		return p.note(ctx, e)
+		p.note(e)
+		return nil
 	case <-time.After(patience):
 		return ErrStuck
 	}
 }
 
 // abandon ends the participants that are not done, after an error.
-func (p *play) abandon(ctx context.Context) {
+func (p *play) abandon() {
 	for _, party := range p.parties {
 		if party.state != done {
 			_ = party.wire.Conn.Close()
@@ -165,7 +159,7 @@ func (p *play) abandon(ctx context.Context) {
 				party.goOn <- LoseMessage
 			}
 		}
-		if p.await(ctx) != nil {
+		if p.await() != nil {
 			return
 		}
 	}

@@ -19,11 +19,7 @@ func (p *play) settle(ctx context.Context) error {
 	}
 	began := time.Now()
 	for p.count(moving) > 0 {
-		moved, err := p.news(ctx)
-		if err != nil {
-			return err
-		}
-		if moved {
+		if p.news() {
 			continue
 		}
 		if all, err := p.allWait(ctx); all || err != nil {
@@ -37,14 +33,15 @@ func (p *play) settle(ctx context.Context) error {
 }
 
 // news waits a moment for an event, and reports whether there was one.
-func (p *play) news(ctx context.Context) (bool, error) {
+func (p *play) news() bool {
 	wait := time.NewTimer(look)
 	defer wait.Stop()
 	select {
 	case e := <-p.events:
-		return true, p.note(ctx, e)
+		p.note(e)
+		return true
 	case <-wait.C:
-		return false, nil
+		return false
 	}
 }
 

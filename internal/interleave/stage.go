@@ -46,7 +46,6 @@ type party struct {
 	state    state
 	goOn     chan Loss
 	exchange *Exchange // the last one that it was let go on with
-	gone     bool      // its session has ended, after its connection was lost
 	next     []string  // the statements that it has stopped before
 }
 
@@ -90,9 +89,19 @@ func (s *Stage) enter(ctx context.Context, n int) error {
 		if p.conn != nil && !p.conn.IsClosed() {
 			continue
 		}
+		var old *session
+		if p.wire != nil {
+			old = p.wire.session
+		}
 		var err error
-		if p.conn, p.wire, err = connect(ctx, s.config, string(rune('a'+i))); err != nil {
+		if p.conn, p.wire, err = connect(ctx, s.config, string(rune('a'+i)), old); err != nil {
 			return fmt.Errorf("interleave: connect: %w", err)
+		}
+		if old == nil {
+			err = p.wire.greeted()
+		}
+		if err != nil {
+			return err
 		}
 		p.pid = p.conn.PgConn().PID()
 	}

@@ -1,10 +1,10 @@
 package interleave
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"net"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -12,33 +12,38 @@ import (
 // errLost is the error of a connection that the scheduler has cut.
 var errLost = errors.New("interleave: the connection is lost")
 
-// wire is a participant's connection. It sends what is written when an answer is read,
-// once stop has returned.
+// wire is the network side of a participant's connection. It sends what is written when
+// an answer is read, once stop has returned.
 type wire struct {
-	net.Conn
-	server  *bufio.Reader
+	*session
 	written []byte
 	answer  []byte
+	lost    bool
 
 	stop    func(statements []string) Loss // nil: everything goes through
 	ended   func(committed bool)
 	rewrite func(string) string
 }
 
-// connect opens a connection whose network side is a wire. It runs each statement in one
-// exchange: nothing is prepared before.
-func connect(ctx context.Context, config *pgx.ConnConfig, name string) (*pgx.Conn, *wire, error) {
-	var w *wire
+// connect opens a connection on a wire, over a new session or one that is there. It runs
+// each statement in one exchange: nothing is prepared before.
+func connect(ctx context.Context, config *pgx.ConnConfig, name string, s *session) (*pgx.Conn, *wire, error) {
+	w := &wire{session: s}
 	config = config.Copy()
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if s != nil {
+			w.answer = s.hello
+			return w, nil
+		}
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		w = &wire{Conn: conn, server: bufio.NewReader(conn)}
+		w.session = newSession(conn)
 		return w, nil
 	}
+	config.TLSConfig, config.Fallbacks = nil, nil
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.RuntimeParams["application_name"] = name
 	config.RuntimeParams["deadlock_timeout"] = "100ms"
@@ -47,20 +52,28 @@ func connect(ctx context.Context, config *pgx.ConnConfig, name string) (*pgx.Con
 }
 
 func (w *wire) Write(data []byte) (int, error) {
-	if w.stop == nil {
-		return w.Conn.Write(data)
+	switch {
+	case w.lost:
+		return 0, errLost
+	case w.stop != nil:
+		w.written = append(w.written, data...)
+		return len(data), nil
+	case len(w.answer) > 0: // the hello of a session that has had one
+		return len(data), nil
 	}
-	w.written = append(w.written, data...)
-	return len(data), nil
+	return w.Conn.Write(data)
 }
 
 func (w *wire) Read(data []byte) (int, error) {
-	if w.stop == nil {
-		return w.server.Read(data)
-	}
-	if len(w.answer) == 0 {
+	switch {
+	case w.lost:
+		return 0, errLost
+	case len(w.answer) > 0:
+	case w.stop == nil:
+		return w.greet(data)
+	default:
 		if err := w.exchange(); err != nil {
-			return 0, errors.Join(err, w.Conn.Close())
+			return 0, err
 		}
 	}
 	n := copy(data, w.answer)
@@ -77,7 +90,7 @@ func (w *wire) exchange() error {
 	}
 	loss := w.stop(m.statements)
 	if loss == LoseMessage {
-		return errLost
+		return w.lose()
 	}
 	if _, err := w.Conn.Write(m.data); err != nil {
 		return err
@@ -85,8 +98,30 @@ func (w *wire) exchange() error {
 	answer, committed, err := readAnswer(w.server, m.answers)
 	w.ended(committed)
 	if loss == LoseAnswer && err == nil {
-		return errLost
+		return w.lose()
 	}
 	w.answer = answer
 	return err
+}
+
+// lose ends the connection.
+func (w *wire) lose() error {
+	w.lost = true
+	return errors.Join(errLost, w.rollback())
+}
+
+// Close closes the session too, unless the connection is lost.
+func (w *wire) Close() error {
+	if w.lost {
+		return nil
+	}
+	return w.Conn.Close()
+}
+
+// SetDeadline leaves a session alone whose connection is lost.
+func (w *wire) SetDeadline(t time.Time) error {
+	if w.lost {
+		return nil
+	}
+	return w.Conn.SetDeadline(t)
 }
