@@ -2,8 +2,12 @@ package interleave_test
 
 import (
 	"context"
+	"slices"
+	"time"
 
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/gates"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
@@ -45,9 +49,185 @@ insert into job_queue (job_id, job_kind, payload, state, attempts, lease_owner, 
 
 var staleAttempts = map[int]int{1: 0, 2: 4, 3: 1, 4: 0}
 
-var scenarios = []scenario{
+// unbounded stands for a number of schedules that nobody has counted.
+const unbounded = 1 << 30
+
+var scenarios = slices.Concat(reaping, governing, letters, others)
+
+// reaping are those of reapers and workers.
+var reaping = []scenario{
 	{
 		name: "reapers", rows: stale, attempts: staleAttempts,
 		cast: of(applies(10, reaper.Config{}), applies(10, reaper.Config{})),
 	},
+	{
+		name: "batches", rows: stale, attempts: staleAttempts,
+		cast: of(applies(2, reaper.Config{}), applies(2, reaper.Config{OnApply: reapertest.NoHook})),
+	},
+	{
+		name: "renewal", rows: stale, attempts: staleAttempts,
+		cast: of(applies(10, reaper.Config{}), changes(sqlRenew, lease{job1, "owner-1", 0}, true)),
+	},
+	{
+		name: "completion", rows: stale, attempts: staleAttempts,
+		cast: of(applies(10, reaper.Config{}), changes(sqlEnd, lease{job2, "owner-2", 4}, true)),
+	},
+	{
+		name: "claim", rows: stale + ready, attempts: map[int]int{1: 0, 2: 4, 3: 1, 4: 0, 5: 2},
+		cast: of(applies(10, reaper.Config{}), claimsAndRenews()),
+	},
+	{
+		name: "drains", rows: equal, attempts: equalAttempts, whole: unbounded, cuts: unbounded,
+		cast: of(drains(1), drains(1), changes(sqlRenew, lease{job3, "owner-3", 1}, false)),
+	},
 }
+
+// equal are four jobs whose leases have ended at the same time.
+const equal = `
+insert into job_queue (job_id, job_kind, payload, state, attempts, lease_owner, lease_until) values
+	('` + job1 + `', 'mail', '{"N":1}', 'leased', 0, 'owner-1', now() - interval '9 min'),
+	('` + job2 + `', 'mail', '{"N":2}', 'leased', 4, 'owner-2', now() - interval '9 min'),
+	('` + job3 + `', 'mail', '{"N":3}', 'leased', 1, 'owner-3', now() - interval '9 min'),
+	('` + job4 + `', 'mail', '{"N":4}', 'leased', 1, 'owner-4', now() - interval '9 min');`
+
+var equalAttempts = map[int]int{1: 0, 2: 4, 3: 1, 4: 1}
+
+// ready is a job that a worker can claim.
+const ready = `
+insert into job_queue (job_id, job_kind, payload, state, attempts) values
+	('` + job5 + `', 'mail', '{"N":5}', 'retry_waiting', 2);`
+
+// governing are those of a reaper and an operator who changes the settings.
+var governing = []scenario{
+	{
+		name: "gate", rows: stale, attempts: staleAttempts, waits: true,
+		cast: of(applies(10, reaper.Config{}), sets(gates.ReaperEnabled, "false")),
+	},
+	{
+		name: "gate-hook", rows: stale, attempts: staleAttempts, waits: true,
+		cast: of(applies(10, reaper.Config{OnApply: reapertest.NoHook}), sets(gates.ReaperEnabled, "false")),
+	},
+	{
+		name: "window-opens", rows: stale + sqlDryRunOnly, attempts: staleAttempts, waits: true,
+		settings: gates.Values{gates.DryRunOnly: "true"},
+		cast:     of(applies(10, reaper.Config{}), opensWindow(time.Hour)),
+	},
+	{
+		name: "window-ends", rows: stale, attempts: staleAttempts, waits: true,
+		cast: of(applies(10, reaper.Config{}), opensWindow(time.Microsecond)),
+	},
+	{
+		name: "window-closes", rows: stale, attempts: staleAttempts, waits: true,
+		cast: of(applies(10, reaper.Config{}), closesWindow()),
+	},
+}
+
+const sqlDryRunOnly = `
+update queue_config set value = 'true' where key = 'queue.lease.reaper_dry_run_only';`
+
+// letters are those of who looks after the dead letters.
+var letters = []scenario{
+	{
+		name: "redrive", rows: stale + dead, attempts: withDead,
+		cast: of(redrives(), applies(10, reaper.Config{})), whole: unbounded, cuts: unbounded,
+	},
+	{
+		name: "redrives", rows: dead, attempts: withDead, whole: unbounded, cuts: unbounded,
+		cast: of(redrives(), redrives()),
+	},
+	{
+		name: "purge", rows: dead, attempts: withDead, whole: unbounded, cuts: unbounded,
+		cast: of(purges(), redrives()),
+	},
+}
+
+const (
+	job5 = "00000000-0000-0000-0000-000000000005"
+	job6 = "00000000-0000-0000-0000-000000000006"
+)
+
+// dead are two jobs with their letters.
+const dead = `
+insert into job_queue (job_id, job_kind, payload, state, attempts) values
+	('` + job5 + `', 'mail', '{"N":5}', 'dead_letter', 5),
+	('` + job6 + `', 'mail', '{"N":6}', 'dead_letter', 5);
+insert into job_dead_letter (job_id, job_kind, attempts, max_attempts, final_error, moved_by, moved_at, job)
+select job_id, job_kind, attempts, max_attempts, 'dead', 'reaper', now() - interval '2 days', to_jsonb(q)
+from job_queue q
+where state = 'dead_letter'
+order by job_id;`
+
+var withDead = map[int]int{1: 0, 2: 4, 3: 1, 4: 0, 5: 5, 6: 5}
+
+// others are the rarer ways of a reaper.
+var others = []scenario{
+	{
+		name: "plan", rows: stale, attempts: staleAttempts,
+		cast: func(ctx context.Context, w *world) ([]participant, error) {
+			plan, err := newReaper(w.pool, reaper.Config{}).DryRun(ctx, 10)
+			return []participant{appliesPlan(plan), applies(10, reaper.Config{})}, err
+		},
+	},
+	{
+		name: "isolating", rows: stale, attempts: staleAttempts, rejected: []string{job1}, whole: unbounded, cuts: unbounded,
+		tables: `alter table job_queue add constraint rejects check (payload <> '{"N":1}' or state <> 'retry_waiting');`,
+		cast:   of(applies(10, reaper.Config{}), applies(10, reaper.Config{})),
+	},
+	{
+		name: "caller", rows: stale, attempts: staleAttempts,
+		cast: of(appliesInside(10, true), applies(10, reaper.Config{})),
+	},
+	{
+		name: "caller-rolls-back", rows: stale, attempts: staleAttempts,
+		cast: of(appliesInside(10, false), applies(10, reaper.Config{})),
+	},
+	{
+		name: "twins", tables: sqlPartitioned, rows: twins, attempts: map[int]int{1: 0, 2: 0, 3: 4, 4: 4},
+		cast: of(applies(10, reaper.Config{}), changes(sqlEnd, lease{job1, "owner-2", 0}, true)),
+	},
+	{
+		name: "twins-function", tables: sqlFunction, rows: deadTwins, attempts: map[int]int{1: 4, 2: 2},
+		cast: of(
+			applies(10, reaper.Config{DeadLetter: deadletter.Function{}}),
+			applies(10, reaper.Config{DeadLetter: deadletter.Function{}}),
+		),
+	},
+}
+
+// sqlPartitioned makes a queue whose rows are found by their keys, which are not unique.
+const sqlPartitioned = `
+alter table job_queue rename to job_queue_plain;
+create table job_queue (like job_queue_plain including defaults) partition by hash (job_id);
+create table job_queue_1 partition of job_queue for values with (modulus 1, remainder 0);
+drop table job_queue_plain;`
+
+// twins are two stale leases, one of them with its attempts used up, and two live ones of
+// jobs with the same ids.
+const twins = `
+insert into job_queue (job_id, job_kind, payload, state, attempts, lease_owner, lease_until) values
+	('` + job1 + `', 'mail', '{"N":1}', 'leased', 0, 'owner-1', now() - interval '9 min'),
+	('` + job1 + `', 'mail', '{"N":2}', 'leased', 0, 'owner-2', now() + interval '1 hour'),
+	('` + job3 + `', 'mail', '{"N":3}', 'leased', 4, 'owner-3', now() - interval '7 min'),
+	('` + job3 + `', 'mail', '{"N":4}', 'leased', 4, 'owner-4', now() + interval '1 hour');`
+
+// sqlFunction makes a queue whose ids are not unique, and a function that stores a letter
+// of the first of the jobs with an id that has none.
+const sqlFunction = `
+alter table job_queue drop constraint job_queue_pkey;
+create function fn_job_move_to_dead_letter(id uuid, actor text, error text) returns jsonb language sql as $$
+	insert into job_dead_letter (job_id, job_kind, attempts, max_attempts, final_error, moved_by, job)
+	select q.job_id, q.job_kind, q.attempts, q.max_attempts, error, actor, to_jsonb(q)
+	from job_queue q
+	where q.job_id = id
+		and not exists (select from job_dead_letter d where d.job -> 'payload' = q.payload)
+	order by q.lease_until
+	limit 1
+	returning jsonb_build_object('dead_letter_id', dead_letter_id)
+$$;`
+
+// deadTwins are two stale leases of jobs with the same id, whose attempts are used up at
+// different numbers.
+const deadTwins = `
+insert into job_queue (job_id, job_kind, payload, state, attempts, max_attempts, lease_owner, lease_until) values
+	('` + job1 + `', 'mail', '{"N":1}', 'leased', 4, 5, 'owner-1', now() - interval '9 min'),
+	('` + job1 + `', 'mail', '{"N":2}', 'leased', 2, 3, 'owner-2', now() - interval '8 min');`

@@ -98,7 +98,12 @@ func (w *world) play(ctx context.Context, cuts int, choose interleave.Choose) (*
 	for i, p := range cast {
 		o := &outcome{role: p.role}
 		outcomes[i] = o
-		calls[i] = func(ctx context.Context, conn *pgx.Conn) { p.call(ctx, conn, o) }
+		calls[i] = func(ctx context.Context, conn *pgx.Conn) {
+			p.call(ctx, conn, o)
+			if w.mutant != nil {
+				w.mutant.hears(o)
+			}
+		}
 	}
 	record, err := w.stage.Play(ctx, calls, cuts, choose)
 	if err != nil {
