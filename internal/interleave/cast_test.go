@@ -110,7 +110,7 @@ const (
 	for update skip locked
 )
 update job_queue j
-set state = 'leased', lease_owner = $1, lease_until = now() + interval '1 hour'
+set state = 'leased', lease_owner = $1, lease_until = now() + $2::interval
 from due
 where j.job_id = due.job_id
 returning j.job_id::text, j.lease_owner, j.attempts`
@@ -140,11 +140,11 @@ func changes(sql string, l lease, transaction bool) participant {
 	}}
 }
 
-// claimsAndRenews leases a job that may run, and renews the lease.
-func claimsAndRenews() participant {
+// claimsAndRenews leases a job that may run for so long, and renews the lease.
+func claimsAndRenews(length string) participant {
 	return participant{works, func(ctx context.Context, conn *pgx.Conn, o *outcome) {
 		var l lease
-		err := conn.QueryRow(ctx, sqlDequeue, "worker").Scan(&l.ID, &l.Owner, &l.Attempts)
+		err := conn.QueryRow(ctx, sqlDequeue, "worker", length).Scan(&l.ID, &l.Owner, &l.Attempts)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return
 		}

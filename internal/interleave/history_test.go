@@ -3,7 +3,9 @@ package interleave_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -171,4 +173,26 @@ func (h *history) commits(who int) [][]*change {
 		}
 	}
 	return commits
+}
+
+// digest is what is the same each time that a schedule is played.
+func (h *history) digest() string {
+	var text strings.Builder
+	for _, e := range h.record.Exchanges {
+		fmt.Fprintln(&text, *e)
+	}
+	for who, o := range h.outcomes {
+		fmt.Fprintln(&text, who, o.err != nil, o.unknown())
+	}
+	for _, c := range h.changes {
+		fmt.Fprintln(&text, c.who, c.place, c.old.digest(), c.new.digest())
+	}
+	return text.String()
+}
+
+func (r *row) digest() string {
+	if r == nil {
+		return "none"
+	}
+	return fmt.Sprint(r.Payload.N, r.JobID, r.State, r.Attempts, r.LeaseOwner, r.RedrivenAt != nil, r.Key)
 }

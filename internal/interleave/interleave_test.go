@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	all      = flag.Bool("all", false, "play every schedule, however many there are")
-	most     = flag.Int("schedules", 300, "how many schedules a scenario has at most, without -all")
+	all      = flag.Bool("all", false, "play every schedule, or 10000 where there are more")
+	most     = flag.Int("schedules", 500, "how many schedules a scenario has at most, without -all")
 	seed     = flag.Uint64("seed", 1, "what schedules are drawn from where there are more")
 	schedule = flag.String("schedule", "", "play this one alone: scenario/schedule")
 )
@@ -69,23 +69,56 @@ func TestInterleavings(t *testing.T) {
 	}
 }
 
+// limit is how many schedules are played where there are more, with -all.
+const limit = 10_000
+
 // explore plays the schedules without a cut, and then those with one.
 func (w *world) explore(t *testing.T) error {
+	t.Helper()
 	play := func(cuts int, choose interleave.Choose) (*interleave.Record, error) {
 		return w.play(t.Context(), cuts, choose)
 	}
 	for cuts, count := range []int{w.scenario.whole, w.scenario.whole + w.scenario.cuts} {
-		if count > *most && !*all {
+		if *all || *most > limit {
+			*most = limit
+		}
+		if count > *most {
 			if err := interleave.Sample(play, cuts, *most, *seed); err != nil {
 				return err
 			}
 			continue
 		}
-		n, _, err := interleave.Every(play, cuts, 1_000_000)
+		n, _, err := interleave.Every(play, cuts, limit)
 		if err != nil {
 			return err
 		}
-		t.Logf("%s: %d schedules with %d cuts at most", w.scenario.name, n, cuts)
+		require.Equal(t, count, n, "schedules with %d cuts at most", cuts)
 	}
 	return nil
+}
+
+// A schedule that is printed must fail again when it is played again, else it helps nobody.
+func TestTheSameScheduleHasTheSameOutcome(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, s)
+			var before, after []string
+			var schedules []interleave.Schedule
+			err := interleave.Sample(func(cuts int, choose interleave.Choose) (*interleave.Record, error) {
+				record, err := w.play(t.Context(), cuts, choose)
+				before = append(before, w.last.digest())
+				schedules = append(schedules, record.Schedule)
+				return record, err
+			}, 1, 10, *seed)
+			require.NoError(t, err)
+			for _, s := range schedules {
+				_, err := w.play(t.Context(), 1, s.Follow)
+				require.NoError(t, err)
+				after = append(after, w.last.digest())
+			}
+			require.Equal(t, before, after)
+		})
+	}
 }

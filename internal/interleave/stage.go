@@ -59,7 +59,9 @@ const (
 	done
 )
 
-// Open makes a stage on a database.
+// Open makes a stage on a database. The connections have a copy of the configuration. Its
+// DefaultQueryExecMode should be one that keeps no prepared statements from one schedule to
+// the next: where some are prepared already, a call has fewer exchanges.
 func Open(ctx context.Context, config *pgx.ConnConfig) (*Stage, error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

@@ -25,8 +25,7 @@ type wire struct {
 	rewrite func(string) string
 }
 
-// connect opens a connection on a wire, over a new session or one that is there. It runs
-// each statement in one exchange: nothing is prepared before.
+// connect opens a connection on a wire, over a new session or one that is there.
 func connect(ctx context.Context, config *pgx.ConnConfig, name string, s *session) (*pgx.Conn, *wire, error) {
 	w := &wire{session: s}
 	config = config.Copy()
@@ -44,7 +43,6 @@ func connect(ctx context.Context, config *pgx.ConnConfig, name string, s *sessio
 		return w, nil
 	}
 	config.TLSConfig, config.Fallbacks = nil, nil
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.RuntimeParams["application_name"] = name
 	config.RuntimeParams["deadlock_timeout"] = "100ms"
 	conn, err := pgx.ConnectConfig(ctx, config)

@@ -1,6 +1,7 @@
 package interleave_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,9 @@ func newWorld(t *testing.T, s scenario) *world {
 	t.Helper()
 	pool := pgtest.New(t)
 	reapertest.Exec(t, pool, s.tables+sqlAudit, pgx.QueryExecModeSimpleProtocol)
-	stage, err := interleave.Open(t.Context(), pool.Config().ConnConfig)
+	config := pool.Config().ConnConfig
+	config.DefaultQueryExecMode = cmp.Or(s.mode, pgx.QueryExecModeExec)
+	stage, err := interleave.Open(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stage.Close(context.WithoutCancel(t.Context()))) })
 	return &world{scenario: s, pool: pool, stage: stage}
