@@ -25,7 +25,8 @@ func (h *history) leases() []string {
 			continue
 		}
 		lease := c.id() + " of " + c.old.LeaseOwner
-		if reaps[lease]++; reaps[lease] > 1 {
+		reaps[lease]++
+		if reaps[lease] > 1 {
 			faults = append(faults, "a lease was reaped twice: "+lease)
 		}
 		if !c.old.LeaseUntil.Before(c.at) {

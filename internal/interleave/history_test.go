@@ -85,8 +85,7 @@ type history struct {
 	outcomes []*outcome
 
 	changes       []*change // in the order in which they were made; of committed transactions alone
-	before        map[string]*row
-	jobs, letters []*row // as they are in the end
+	jobs, letters []*row    // as they are in the end
 }
 
 const sqlChanges = `select who, xid, at, place, old, new from audit order by n`

@@ -50,7 +50,7 @@ var mutants = []*mutant{
 	},
 	{
 		name: "a close that does not look at attempts", scenario: "twins-function", schedule: "aaaaaaaaaaabbbbbbbbbbb",
-		statement: "reaper.close_moved", pattern: regexp.MustCompile(`\n  and q\."?attempts"? = u\.attempts\n`), with: "\n",
+		statement: "reaper.close_moved", pattern: regexp.MustCompile(`\n {2}and q\."?attempts"? = u\.attempts\n`), with: "\n",
 	},
 	{
 		name: "a commit reported as failed", scenario: "reapers", schedule: "aaa+bbb", forgets: true,
@@ -88,6 +88,7 @@ func (m *mutant) hears(o *outcome) {
 
 // A check that finds no fault in a broken library proves nothing.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	var caught atomic.Int64
 	t.Cleanup(func() { mutantsCaught = fmt.Sprintf("mutants: %d of %d caught", caught.Load(), len(mutants)) })
 	for _, m := range mutants {

@@ -32,8 +32,8 @@ func (h *history) results() []string {
 			fault = h.purged(who, o.purge)
 		case o.role == works:
 			fault = h.worked(who, o)
-		case o.err != nil && o.role != operates:
-			fault = differ("its error", nil, h.stored(who))
+		case o.err != nil && o.role != operates && len(h.commits(who)) > 0:
+			fault = "it has failed, and has committed"
 		}
 		if fault != "" {
 			faults = append(faults, fmt.Sprintf("%c: %s", 'a'+who, fault))

@@ -50,7 +50,7 @@ func (s *session) rollback() error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Conn.Write(data); err != nil {
+	if _, err := s.Write(data); err != nil {
 		return err
 	}
 	_, _, err = readAnswer(s.server, 1)
