@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -183,10 +184,12 @@ func (h *history) digest() string {
 	for who, o := range h.outcomes {
 		fmt.Fprintln(&text, who, o.err != nil, o.unknown())
 	}
+	var changes []string // a statement changes its rows in any order
 	for _, c := range h.changes {
-		fmt.Fprintln(&text, c.who, c.place, c.old.digest(), c.new.digest())
+		changes = append(changes, fmt.Sprintln(c.who, c.place, c.old.digest(), c.new.digest()))
 	}
-	return text.String()
+	slices.Sort(changes)
+	return text.String() + strings.Join(changes, "")
 }
 
 func (r *row) digest() string {

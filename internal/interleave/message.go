@@ -86,21 +86,30 @@ func name(sql string) string {
 // that it has committed a transaction.
 func readAnswer(server io.Reader, answers int) (answer []byte, committed bool, err error) {
 	for answers > 0 {
-		head := make([]byte, header)
-		if _, err := io.ReadFull(server, head); err != nil {
-			return answer, committed, fmt.Errorf("interleave: read the answer: %w", err)
-		}
-		body := make([]byte, int(binary.BigEndian.Uint32(head[1:]))+1-header)
-		if _, err := io.ReadFull(server, body); err != nil {
-			return answer, committed, fmt.Errorf("interleave: read the answer: %w", err)
+		part, err := readMessage(server)
+		if err != nil {
+			return answer, committed, err
 		}
 		switch {
-		case head[0] == 'C' && string(body) == "COMMIT\x00":
+		case part[0] == 'C' && string(part[header:]) == "COMMIT\x00":
 			committed = true
-		case head[0] == 'Z':
+		case part[0] == 'Z':
 			answers--
 		}
-		answer = append(append(answer, head...), body...)
+		answer = append(answer, part...)
 	}
 	return answer, committed, nil
+}
+
+// readMessage reads one message of the server's.
+func readMessage(server io.Reader) ([]byte, error) {
+	message := make([]byte, header)
+	if _, err := io.ReadFull(server, message); err != nil {
+		return nil, fmt.Errorf("interleave: read the answer: %w", err)
+	}
+	message = append(message, make([]byte, int(binary.BigEndian.Uint32(message[1:]))+1-header)...)
+	if _, err := io.ReadFull(server, message[header:]); err != nil {
+		return nil, fmt.Errorf("interleave: read the answer: %w", err)
+	}
+	return message, nil
 }

@@ -47,15 +47,18 @@ type event struct {
 func (p *play) start(ctx context.Context, i int, call Call) {
 	party := p.parties[i]
 	party.state, party.goOn, party.exchange = moving, make(chan Loss), &Exchange{}
-	party.wire.rewrite = p.stage.Rewrite
-	if party.wire.rewrite == nil {
-		party.wire.rewrite = func(sql string) string { return sql }
+	rewrite := p.stage.Rewrite
+	if rewrite == nil {
+		rewrite = func(sql string) string { return sql }
 	}
-	party.wire.stop = func(statements []string) Loss {
-		p.events <- event{who: i, statements: statements}
-		return <-party.goOn
-	}
-	party.wire.ended = func(committed bool) { party.exchange.Committed = committed }
+	party.wire.follow(&script{
+		rewrite: rewrite,
+		stop: func(statements []string) Loss {
+			p.events <- event{who: i, statements: statements}
+			return <-party.goOn
+		},
+		ended: func(committed bool) { party.exchange.Committed = committed },
+	})
 	go func() {
 		call(ctx, party.conn)
 		p.events <- event{who: i, done: true}
@@ -164,7 +167,7 @@ func (p *play) abandon() {
 		}
 	}
 	for _, party := range p.parties {
-		party.wire.stop = nil
+		party.wire.follow(nil)
 	}
 }
 

@@ -3,8 +3,6 @@ package interleave
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
-	"fmt"
 	"net"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -17,32 +15,41 @@ import (
 type session struct {
 	net.Conn
 	server *bufio.Reader
-	hello  []byte // what the server says at the start
+	hello  []byte // what the server has said from where it let a client in
 }
 
 func newSession(conn net.Conn) *session { return &session{Conn: conn, server: bufio.NewReader(conn)} }
 
-// greet reads what the server says at the start, and keeps it from where the client is
-// let in.
-func (s *session) greet(data []byte) (int, error) {
-	n, err := s.server.Read(data)
-	s.hello = append(s.hello, data[:n]...)
-	return n, err
+// greet sends what a client says before it is let in, and returns the server's answer. A
+// session that has let one in is not asked again.
+func (s *session) greet(message []byte) ([]byte, error) {
+	if s.hello != nil {
+		return s.hello, nil
+	}
+	if _, err := s.Write(message); err != nil {
+		return nil, err
+	}
+	var answer []byte
+	for {
+		part, err := readMessage(s.server)
+		if err != nil {
+			return answer, err
+		}
+		answer = append(answer, part...)
+		switch {
+		case bytes.Equal(part, letIn):
+			s.hello = part
+		case s.hello != nil:
+			s.hello = append(s.hello, part...)
+		}
+		if asks := part[0] == 'R' && part[8] != 12 && s.hello == nil; asks || part[0] == 'Z' || part[0] == 'E' {
+			return answer, nil // the client's turn
+		}
+	}
 }
 
 // letIn is the message that lets a client in.
 var letIn = []byte{'R', 0, 0, 0, 8, 0, 0, 0, 0}
-
-// greeted ends the greeting.
-func (s *session) greeted() error {
-	for rest := s.hello; len(rest) >= header; rest = rest[1+binary.BigEndian.Uint32(rest[1:]):] {
-		if bytes.HasPrefix(rest, letIn) {
-			s.hello = rest
-			return nil
-		}
-	}
-	return fmt.Errorf("interleave: the server has not let the client in: %q", s.hello)
-}
 
 // rollback ends the session's transaction, if there is one.
 func (s *session) rollback() error {

@@ -75,7 +75,6 @@ func (s *Stage) Close(ctx context.Context) error {
 	errs := []error{s.observer.conn.Close(ctx)}
 	for _, p := range s.parties {
 		if p.conn != nil {
-			p.wire.stop = nil
 			errs = append(errs, p.conn.Close(ctx))
 		}
 	}
@@ -92,18 +91,12 @@ func (s *Stage) enter(ctx context.Context, n int) error {
 			continue
 		}
 		var old *session
-		if p.wire != nil {
+		if p.wire != nil && p.wire.isLost() {
 			old = p.wire.session
 		}
 		var err error
 		if p.conn, p.wire, err = connect(ctx, s.config, string(rune('a'+i)), old); err != nil {
 			return fmt.Errorf("interleave: connect: %w", err)
-		}
-		if old == nil {
-			err = p.wire.greeted()
-		}
-		if err != nil {
-			return err
 		}
 		p.pid = p.conn.PgConn().PID()
 	}

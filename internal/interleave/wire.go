@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -13,14 +14,22 @@ import (
 var errLost = errors.New("interleave: the connection is lost")
 
 // wire is the network side of a participant's connection. It sends what is written when
-// an answer is read, once stop has returned.
+// an answer is read, once stop has returned. Now and then pgx reads in another goroutine
+// than the one that writes, before there is anything to be read.
 type wire struct {
 	*session
+
+	mu      sync.Mutex
+	changed sync.Cond // what is below
 	written []byte
 	answer  []byte
-	lost    bool
+	over    error // not nil: the connection is closed or lost
+	script  *script
+}
 
-	stop    func(statements []string) Loss // nil: everything goes through
+// script is what the scheduler does with a connection. nil: it is being made.
+type script struct {
+	stop    func(statements []string) Loss
 	ended   func(committed bool)
 	rewrite func(string) string
 }
@@ -28,11 +37,11 @@ type wire struct {
 // connect opens a connection on a wire, over a new session or one that is there.
 func connect(ctx context.Context, config *pgx.ConnConfig, name string, s *session) (*pgx.Conn, *wire, error) {
 	w := &wire{session: s}
+	w.changed.L = &w.mu
 	config = config.Copy()
 	dial := config.DialFunc
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if s != nil {
-			w.answer = s.hello
 			return w, nil
 		}
 		conn, err := dial(ctx, network, address)
@@ -49,29 +58,38 @@ func connect(ctx context.Context, config *pgx.ConnConfig, name string, s *sessio
 	return conn, w, err
 }
 
+// follow makes a script hold, or none.
+func (w *wire) follow(s *script) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.script = s
+}
+
 func (w *wire) Write(data []byte) (int, error) {
-	switch {
-	case w.lost:
-		return 0, errLost
-	case w.stop != nil:
-		w.written = append(w.written, data...)
-		return len(data), nil
-	case len(w.answer) > 0: // the hello of a session that has had one
-		return len(data), nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over != nil {
+		return 0, w.over
 	}
-	return w.Conn.Write(data)
+	w.written = append(w.written, data...)
+	w.changed.Broadcast()
+	return len(data), nil
 }
 
 func (w *wire) Read(data []byte) (int, error) {
-	switch {
-	case w.lost:
-		return 0, errLost
-	case len(w.answer) > 0:
-	case w.stop == nil:
-		return w.greet(data)
-	default:
-		if err := w.exchange(); err != nil {
-			return 0, err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.answer) == 0 {
+		switch {
+		case w.over != nil:
+			return 0, w.over
+		case len(w.written) == 0:
+			w.changed.Wait()
+		case w.script == nil:
+			w.answer, w.over = w.greet(w.written)
+			w.written = nil
+		default:
+			w.over = w.exchange()
 		}
 	}
 	n := copy(data, w.answer)
@@ -81,45 +99,45 @@ func (w *wire) Read(data []byte) (int, error) {
 
 // exchange stops, sends what was written and reads the whole answer.
 func (w *wire) exchange() error {
-	m, err := newMessage(w.written, w.rewrite)
+	m, err := newMessage(w.written, w.script.rewrite)
 	w.written = nil
 	if err != nil {
 		return err
 	}
-	loss := w.stop(m.statements)
+	loss := w.script.stop(m.statements)
 	if loss == LoseMessage {
-		return w.lose()
+		return errors.Join(errLost, w.rollback())
 	}
 	if _, err := w.Conn.Write(m.data); err != nil {
 		return err
 	}
 	answer, committed, err := readAnswer(w.server, m.answers)
-	w.ended(committed)
+	w.script.ended(committed)
 	if loss == LoseAnswer && err == nil {
-		return w.lose()
+		return errors.Join(errLost, w.rollback())
 	}
 	w.answer = answer
 	return err
 }
 
-// lose ends the connection.
-func (w *wire) lose() error {
-	w.lost = true
-	return errors.Join(errLost, w.rollback())
+// isLost reports whether the scheduler has cut the connection.
+func (w *wire) isLost() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return errors.Is(w.over, errLost)
 }
 
 // Close closes the session too, unless the connection is lost.
 func (w *wire) Close() error {
-	if w.lost {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed.Broadcast()
+	if w.over != nil {
 		return nil
 	}
+	w.over = net.ErrClosed
 	return w.Conn.Close()
 }
 
-// SetDeadline leaves a session alone whose connection is lost.
-func (w *wire) SetDeadline(t time.Time) error {
-	if w.lost {
-		return nil
-	}
-	return w.Conn.SetDeadline(t)
-}
+// SetDeadline does nothing: a participant may be held up for as long as it takes.
+func (w *wire) SetDeadline(time.Time) error { return nil }
