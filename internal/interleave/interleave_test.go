@@ -18,7 +18,7 @@ import (
 
 var (
 	all      = flag.Bool("all", false, "play every schedule, or 10000 where there are more")
-	most     = flag.Int("schedules", 300, "how many schedules a scenario has at most, without -all")
+	most     = flag.Int("schedules", 200, "how many schedules a scenario has at most, without -all")
 	seed     = flag.Uint64("seed", 1, "what schedules are drawn from where there are more")
 	schedule = flag.String("schedule", "", "play this one alone: scenario/schedule")
 )

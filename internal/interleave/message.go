@@ -103,11 +103,12 @@ func readAnswer(server io.Reader, answers int) (answer []byte, committed bool, e
 
 // readMessage reads one message of the server's.
 func readMessage(server io.Reader) ([]byte, error) {
-	message := make([]byte, header)
-	if _, err := io.ReadFull(server, message); err != nil {
+	var head [header]byte
+	if _, err := io.ReadFull(server, head[:]); err != nil {
 		return nil, fmt.Errorf("interleave: read the answer: %w", err)
 	}
-	message = append(message, make([]byte, int(binary.BigEndian.Uint32(message[1:]))+1-header)...)
+	message := make([]byte, 1+int(binary.BigEndian.Uint32(head[1:])))
+	copy(message, head[:])
 	if _, err := io.ReadFull(server, message[header:]); err != nil {
 		return nil, fmt.Errorf("interleave: read the answer: %w", err)
 	}

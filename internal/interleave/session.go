@@ -42,10 +42,17 @@ func (s *session) greet(message []byte) ([]byte, error) {
 		case s.hello != nil:
 			s.hello = append(s.hello, part...)
 		}
-		if asks := part[0] == 'R' && part[8] != 12 && s.hello == nil; asks || part[0] == 'Z' || part[0] == 'E' {
-			return answer, nil // the client's turn
+		if s.isClients(part) {
+			return answer, nil
 		}
 	}
+}
+
+// isClients reports whether it is the client's turn after a message of the greeting: the
+// server asks for more, or is ready, or has refused.
+func (s *session) isClients(part []byte) bool {
+	const last = 12 // of a SASL exchange: the server goes on by itself
+	return part[0] == 'Z' || part[0] == 'E' || part[0] == 'R' && s.hello == nil && part[8] != last
 }
 
 // letIn is the message that lets a client in.
