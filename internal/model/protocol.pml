@@ -1,7 +1,7 @@
 /*
  * The protocol between workers, reapers, operators and those who redrive, as steps that
  * the database makes atomic. docs/protocol.md puts each step beside the statement that
- * does it. "run" checks this file.
+ * does it. The script "check" checks this file.
  *
  * A step is what one exchange does. A transaction holds its locks from its first step to
  * its last one, and what it writes is there for others from its commit on. A statement
@@ -13,7 +13,8 @@
  * The state ready stands for retry_waiting too: the backoff is over. Names of owners are
  * compared and nothing else, so a new name is one that nobody knows.
  *
- * Each macro in BROKEN below leaves out one thing, and the check must then fail.
+ * Each macro at a comment that begins with BROKEN leaves out one thing, and the check must
+ * then fail.
  */
 
 #ifndef JOBS
