@@ -10,15 +10,15 @@ const (
 	// maxExponent is where the doubling stops: base * 2^10.
 	maxExponent = 10
 
-	// MaxSec is the longest delay in seconds: a base of ten years, of 365 days,
-	// doubled ten times. Longer ones would soon leave the range of timestamptz.
+	// MaxSec is the longest delay in seconds: a base of ten years of 365 days, doubled
+	// ten times. It stays within the range of timestamptz.
 	MaxSec = 10 * 365 * 24 * 60 * 60 << maxExponent
 )
 
-// Policy turns attempts into a delay in whole seconds. attempts counts the try
-// that has just failed, so it is 1 for a job whose first lease expired. baseSec
-// is the operator's setting queue.retry.backoff_base_sec, in seconds; a policy
-// may ignore it. The reaper holds the result in 0..[MaxSec].
+// Policy turns attempts into a delay in whole seconds. attempts includes the attempt
+// that has just failed, so it is 1 for a job whose first lease has expired. baseSec is
+// the setting queue.retry.backoff_base_sec, in seconds; a policy may ignore it. The
+// reaper limits the result to 0..[MaxSec].
 type Policy interface {
 	DelaySec(attempts int, baseSec int64) int64
 }
@@ -39,14 +39,13 @@ func (f PolicyFunc) DelaySec(attempts int, baseSec int64) int64 { return f(attem
 
 var _ Policy = Exponential{}
 
-// Exponential is baseSec * 2^(attempts-1), the exponent held in 0..10. Its zero
-// value is the reference policy.
+// Exponential is baseSec * 2^(attempts-1), with the exponent limited to 0..10. Its zero
+// value is the default policy.
 type Exponential struct {
-	// Jitter is the fraction of the delay, from 0 to 1, that chance may take
-	// off: the result is anything from delay*(1-Jitter) to delay, to the whole
-	// second. It only shortens, so the longest delay stays the cap and jobs at
-	// the cap are spread too. Too low, and jobs that failed together retry
-	// together; too high, and some retry almost at once. Default 0: none.
+	// Jitter is a fraction from 0 to 1. The result is random, from delay*(1-Jitter) to
+	// delay, in whole seconds. Jitter only shortens a delay, so jobs with the longest
+	// delay are spread too. If it is too low, jobs that failed together are retried
+	// together; if it is too high, some are retried almost at once. Default 0: no jitter.
 	Jitter float64
 }
 
@@ -65,7 +64,7 @@ func (e Exponential) Validate() error {
 	return fmt.Errorf("backoff: jitter %v is not a fraction from 0 to 1", e.Jitter)
 }
 
-// saturatingShift returns sec * 2^exponent, held in 0..MaxSec.
+// saturatingShift returns sec * 2^exponent, limited to 0..MaxSec.
 func saturatingShift(sec int64, exponent int) int64 {
 	if sec > MaxSec>>exponent {
 		return MaxSec

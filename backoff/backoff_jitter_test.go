@@ -11,8 +11,8 @@ import (
 	"github.com/lease-governance/leasereaper/backoff"
 )
 
-// Jobs that failed together must not all come back in one second, none may wait
-// longer than it would without jitter, and none less than was asked for.
+// Jobs that failed together must not all be retried in one second. No delay may be longer
+// than without jitter, or shorter than the configured fraction.
 func TestJitterSpreadsTheDelayBelowItsFullLength(t *testing.T) {
 	t.Parallel()
 
@@ -57,7 +57,7 @@ func TestJitterSpreadsTheDelayBelowItsFullLength(t *testing.T) {
 	}
 }
 
-// A spread that leans to one side is a crowd again.
+// With an uneven distribution many jobs would still be retried together.
 func TestJitterIsEven(t *testing.T) {
 	t.Parallel()
 
@@ -73,8 +73,8 @@ func TestJitterIsEven(t *testing.T) {
 	}
 }
 
-// A jitter that is a percentage, or the result of a division by zero, is a slip
-// that New must show; a delay must stay in its bounds also when nobody asked.
+// A jitter that is a percentage, or the result of a division by zero, must be an error of
+// New. Without New a delay must still be within its bounds.
 func TestJitterOutsideItsRangeIsAFault(t *testing.T) {
 	t.Parallel()
 
@@ -109,7 +109,7 @@ func TestJitterOutsideItsRangeIsAFault(t *testing.T) {
 	}
 }
 
-// Jitter only shortens, whatever goes in, so the longest delay stays the cap.
+// Jitter only shortens, for any input, so the longest delay stays the maximum.
 func FuzzJitter(f *testing.F) {
 	f.Add(1, int64(10), 0.5)
 	f.Add(11, int64(math.MaxInt64), 1.0)

@@ -10,8 +10,8 @@ import (
 	"github.com/lease-governance/leasereaper/backoff"
 )
 
-// Operators size their alarms by the documented table. A doubling too early or
-// too late, and jobs are back sooner or hours later than they were told.
+// Operators set their alerts by the documented table. If the delay doubled too early or
+// too late, jobs would be retried sooner or hours later than documented.
 func TestExponentialFollowsTheDocumentedTable(t *testing.T) {
 	t.Parallel()
 
@@ -24,8 +24,8 @@ func TestExponentialFollowsTheDocumentedTable(t *testing.T) {
 	}
 }
 
-// Whatever stands in a row or a setting, a delay is one that a timestamptz can
-// take. One that overflowed would be in the past, and the job back at once.
+// For any values of a row and a setting, scheduled_at must be within the range of
+// timestamptz. A delay that overflowed would be in the past, and the job retried at once.
 func TestExponentialHoldsWhatGoesIn(t *testing.T) {
 	t.Parallel()
 	const tenYears = 315360000
@@ -68,8 +68,8 @@ func TestExponentialHoldsWhatGoesIn(t *testing.T) {
 	require.Equal(t, int64(tenYears*1024), int64(backoff.MaxSec))
 }
 
-// The reaper never sees what a function was made for; both numbers must reach it
-// in their places, and its answer come back untouched.
+// A function must get both numbers in the right order, and its result must be returned
+// unchanged.
 func TestPolicyFuncPassesEverythingThrough(t *testing.T) {
 	t.Parallel()
 
@@ -78,8 +78,8 @@ func TestPolicyFuncPassesEverythingThrough(t *testing.T) {
 	require.EqualValues(t, -4000, policy.DelaySec(-4, 0), "it is the reaper that holds it")
 }
 
-// No attempts and no base may bring the delay out of its bounds, and a job that
-// has failed once more never waits for less.
+// For any attempts and base the delay is within its bounds, and with more attempts it is
+// never shorter.
 func FuzzExponential(f *testing.F) {
 	f.Add(1, int64(10))
 	f.Add(0, int64(-1))
@@ -108,7 +108,7 @@ func ExampleExponential() {
 }
 
 func ExamplePolicyFunc() {
-	// Two tries soon, then once a day.
+	// Two attempts soon, then once a day.
 	var policy backoff.Policy = backoff.PolicyFunc(func(attempts int, baseSec int64) int64 {
 		if attempts <= 2 {
 			return baseSec

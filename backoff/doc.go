@@ -1,13 +1,12 @@
-// Package backoff says how long a job waits before its next try: attempts in,
-// delay out.
+// Package backoff computes how long a job waits before its next attempt.
 //
-// [Exponential] is the reference: the base doubles with each attempt and stops
-// growing after the eleventh. With a base of 10 seconds:
+// [Exponential] is the default: the delay doubles with each attempt, up to the eleventh.
+// With a base of 10 seconds:
 //
 //	attempts   1   2   3   4    5    6    7     8     9    10     11 and more
 //	seconds   10  20  40  80  160  320  640  1280  2560  5120  10240
 //
-// A dead worker's jobs all expire together, and without jitter they all retry in
+// The leases of a dead worker expire together, and without jitter its jobs are retried in
 // the same second. [Exponential.Jitter] spreads them:
 //
 //	reaper.New(pool, reaper.Config{

@@ -27,22 +27,22 @@ type column struct {
 func (c column) isRawJSON() bool { return c.Kind != "" && c.Named == 0 }
 
 // value is what a rebuilt row has in the column, as SQL over the tables of
-// sqlRebuild. The key is the letter's own, so that a column that has another name
-// by now does no harm; nor does it to what the letter has besides.
-func (c column) value(retryWaiting string, index int) string {
+// sqlRebuild. The key is the letter's own, which may be a text, so that a column that has
+// another name by now does no harm; nor does it to what the letter has besides.
+func (c column) value(retryWaiting, now string, index int) string {
 	switch c.Named {
 	case 1:
-		return "d.job_id"
+		return "d.job_id::" + c.Type
 	case 2:
 		return c.storedOr("r."+quote(c.Name), "d.job_kind")
 	case 3:
 		return c.storedOr("r."+quote(c.Name), "d.max_attempts")
 	case 4:
 		return retryWaiting
-	case 5:
+	case 5, 10:
 		return "0"
 	case 6:
-		return "now() + u.wait * interval '1 microsecond'"
+		return now + " + d.wait * interval '1 microsecond'"
 	case 7, 8, 9:
 		return "null"
 	}

@@ -18,7 +18,8 @@ type letterKey struct {
 // queueFind queues a statement that finds and locks letters, and before it what tells
 // the locks of their table from theirs.
 func (t target) queueFind(b *pgx.Batch, found *[]letterKey, sql string, w *where) {
-	b.Queue(t.in(sqlHoldLetters))
+	t.queueHoldLetters(b)
+	t.queueCheckMovedAt(b)
 	b.Queue(t.in(sql, "{and}", w.sql.String()), w.args...).Query(func(rows pgx.Rows) error {
 		return pgxscan.ScanAll(found, rows)
 	})
@@ -68,6 +69,14 @@ func keysOf(jobs []*deadJob) string {
 	return pgtext.Array(len(jobs), func(i int) string { return jobs[i].id })
 }
 
+// queueHoldLetters queues the lock of the letters' table. In place it is the queue's,
+// which is held with its rows.
+func (t target) queueHoldLetters(b *pgx.Batch) {
+	if !t.inPlace {
+		b.Queue(t.in(sqlHoldLetters))
+	}
+}
+
 // queueLockRows queues what locks the dead queue rows of jobs and counts the others. A
 // row that comes to be dead in between is taken for locked by someone else. held are
 // the states of the rows that will be written.
@@ -75,7 +84,12 @@ func (t target) queueLockRows(b *pgx.Batch, jobs []*deadJob, held string) {
 	keys := keysOf(jobs)
 	var n int
 	var dead bool
-	b.Queue(t.in(sqlHoldQueue, "{held}", t.in(held)))
+	if t.hasState {
+		held = t.in("{state} in (" + held + ") and ")
+	} else {
+		held = ""
+	}
+	b.Queue(t.in(sqlHoldQueue, "{held}", held))
 	queueEach(b, func() { jobs[n-1].locked++ }, []any{&n}, t.in(sqlDead), keys)
 	queueEach(b, func() {
 		if dead {

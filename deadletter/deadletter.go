@@ -11,14 +11,14 @@ import (
 // transaction; the queue rows of batch are locked by it and carry the bumped
 // attempts already, and their state and lease are still those of the lease.
 //
-// Move returns exactly one receipt for each job, in any order. It may settle the
+// Move returns exactly one receipt for each job, in any order. It may close the
 // queue rows itself, as a function in the database does, or leave them: the
 // reaper closes what is still leased. When Move returns an error, or a receipt
 // that refuses, what it wrote is rolled back and it is called again with fewer
-// jobs, so its effects belong into tx alone. So that one job that cannot be moved
-// does not keep the others, an error costs the mover about two more calls for
-// each job to blame; an error that wraps [ErrUnavailable] is no job's fault:
-// no job is tried alone, and none of them is moved.
+// jobs, so it must write through tx alone. The calls halve the batch until the jobs that
+// cause the error are alone: for each of them at most twice the binary logarithm of the
+// batch, and about two where all of them do. After an error that wraps
+// [ErrUnavailable] no job is tried alone, and none of them is moved.
 type Mover interface {
 	Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error)
 }

@@ -47,7 +47,7 @@ func TestMoversSendTheSameStatementsWhateverTheBatch(t *testing.T) {
 		mover      deadletter.Mover
 		statements int
 	}{
-		"a table":    {deadletter.Table{}, 2},
+		"a table":    {deadletter.Table{}, 4},
 		"a function": {deadletter.Function{}, 1},
 	}
 	for name, test := range tests {

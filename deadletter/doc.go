@@ -35,8 +35,9 @@
 // A queue row that is gone is rebuilt from its letter. The comment of [Redrive] lists
 // what JSON cannot hold.
 //
-// Locks of other transactions are waited for as long as Store.LockTimeout. What is
-// locked for longer does not stop the rest.
+// A letter or a queue row that another transaction has locked is skipped. Other locks,
+// such as those of foreign keys, of unique keys and of DDL, are waited for as long as
+// Store.LockTimeout. What is locked for longer does not stop the rest.
 //
 // Only [ListWithJobs] reads payloads. No error and no failure contains one, even if a
 // trigger of yours raises it.

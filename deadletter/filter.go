@@ -17,8 +17,8 @@ const (
 	StatusRedriven   = "redriven"
 )
 
-// Filter says which letters are meant. Its zero value means all of them. Of a
-// list, nil asks for nothing, and one that is empty lets no letter through.
+// Filter says which letters are meant. Its zero value means all of them. A nil list
+// does not filter; an empty list that is not nil lets no letter through.
 type Filter struct {
 	// IDs are keys of letters, in their text form.
 	IDs []string
@@ -33,7 +33,7 @@ type Filter struct {
 	ErrorContains string
 
 	// OlderThan and YoungerThan are ages: how long ago a letter was moved, by the
-	// database's clock, in whole microseconds. 0 asks for nothing.
+	// database's clock, in whole microseconds. 0 does not filter.
 	OlderThan, YoungerThan time.Duration
 
 	// Status is StatusAny, StatusUnredriven or StatusRedriven. [Redrive] takes
@@ -66,6 +66,8 @@ func (f Filter) validate() error {
 type where struct {
 	sql  strings.Builder
 	args []any
+
+	inPlace bool // a letter whose time is -infinity has no age
 }
 
 // and adds a condition over the next arguments, a question mark for each.
@@ -76,6 +78,13 @@ func (w *where) and(condition string, args ...any) {
 		condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(w.args)), 1)
 	}
 	w.sql.WriteString(condition)
+}
+
+// andAged leaves out letters in place that have no age.
+func (w *where) andAged() {
+	if w.inPlace {
+		w.and("d.moved_at > '-infinity'")
+	}
 }
 
 // conditions adds what f asks for, over a letter d. Texts are compared byte by
@@ -91,6 +100,7 @@ func (f Filter) conditions(w *where) {
 	}
 	if f.OlderThan > 0 {
 		w.and("d.moved_at < now() - ?::bigint * interval '1 microsecond'", f.OlderThan.Microseconds())
+		w.andAged()
 	}
 	if f.YoungerThan > 0 {
 		w.and("d.moved_at >= now() - ?::bigint * interval '1 microsecond'", f.YoungerThan.Microseconds())

@@ -13,8 +13,8 @@ import (
 
 var _ Mover = Function{}
 
-// Function hands dead jobs to an existing function of the database, called once
-// a job, oldest lease first:
+// Function moves jobs by an existing function of the database. One statement calls it
+// once for each job, oldest lease first:
 //
 //	fn_job_move_to_dead_letter(job_id, actor text, final_error text) returns jsonb
 //
@@ -40,7 +40,7 @@ func (f Function) Move(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, 
 
 func (f Function) call(ctx context.Context, tx pgx.Tx, batch Batch) ([]Receipt, error) {
 	queue := batch.Queue.orReference()
-	if err := errors.Join(f.Validate(), faults(queue.names())); err != nil {
+	if err := errors.Join(f.Validate(), faults(queue.letterNames())); err != nil {
 		return nil, err
 	}
 	call := letter.Call{

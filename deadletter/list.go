@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/georgysavva/scany/v2/pgxscan"
@@ -81,15 +80,14 @@ func ListWithJobs(ctx context.Context, db DB, store Store, filter Filter, limit 
 }
 
 func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job string) (*Page, error) {
-	letters, err := store.Table.quoted()
-	timeout, negative := store.lockTimeout()
-	if err := errors.Join(checkDB(db), err, negative, filter.validate(), checkLimit(limit)); err != nil {
+	t, err := store.target(db)
+	aged := t.checkAged(filter.OlderThan, filter.YoungerThan)
+	if err := errors.Join(err, aged, filter.validate(), checkLimit(limit)); err != nil {
 		return nil, err
 	}
-	w := &where{args: []any{int64(limit)}}
+	w := &where{args: []any{int64(limit)}, inPlace: t.inPlace}
 	filter.conditions(w)
-	sql := strings.NewReplacer("{dead_letter}", letters,
-		"{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String()).Replace(sqlList)
+	sql := t.in(sqlList, "{job}", job, "{first}", firstInstant, "{last}", lastInstant, "{and}", w.sql.String())
 
 	options := pgtx.ReadCommitted
 	options.AccessMode = pgx.ReadOnly
@@ -98,17 +96,18 @@ func list(ctx context.Context, db DB, store Store, filter Filter, limit int, job
 		return nil, wrap("begin", err)
 	}
 	defer tx.Close(ctx)
-	tx.Setting(timeout.queue)
+	tx.Setting(t.lockTimeout.queue)
 	page := &Page{Limit: limit}
-	if err := page.read(ctx, tx, sql, w.args); err != nil {
+	if err := page.read(ctx, tx, t, sql, w.args); err != nil {
 		return nil, filter.wrap("list", err)
 	}
 	return page, nil
 }
 
-func (p *Page) read(ctx context.Context, tx *pgtx.Tx, sql string, args []any) error {
+func (p *Page) read(ctx context.Context, tx *pgtx.Tx, t target, sql string, args []any) error {
 	var rows []listed
 	batch := tx.Batch()
+	t.queueCheckMovedAt(batch)
 	queueNow(batch, &p.EvaluatedAt)
 	batch.Queue(sql, args...).Query(func(r pgx.Rows) error { return pgxscan.ScanAll(&rows, r) })
 	if err := tx.Send(ctx, batch); err != nil {

@@ -22,7 +22,7 @@ type PurgeConfig struct {
 	Unredriven bool
 
 	// Filter says which of the letters that are old enough are removed. With
-	// StatusUnredriven, which takes Unredriven, the redriven ones stay. Its zero value
+	// StatusUnredriven, which needs Unredriven, the redriven ones stay. Its zero value
 	// lets all through.
 	Filter Filter
 }
@@ -67,14 +67,15 @@ const maxPurgeFailures = 100
 func Purge(ctx context.Context, db DB, store Store, olderThan time.Duration, cfg PurgeConfig) (*PurgeResult, error) {
 	result := &PurgeResult{}
 	t, err := store.target(db)
-	if err := errors.Join(err, checkAge("olderThan", olderThan), cfg.validate()); err != nil {
+	if err := errors.Join(err, checkAge("olderThan", olderThan), cfg.validate(),
+		t.checkAged(olderThan, cfg.Filter.OlderThan, cfg.Filter.YoungerThan)); err != nil {
 		return result, err
 	}
 	if cfg.Batch == 0 {
 		cfg.Batch = 1000
 	}
 	p := &purge{target: t, age: olderThan, filter: cfg.Filter, limit: cfg.Batch, result: result}
-	if cfg.Filter.Status != StatusUnredriven {
+	if cfg.Filter.Status != StatusUnredriven && !t.inPlace {
 		err = p.drain(ctx, false)
 	}
 	if err == nil && cfg.Unredriven && cfg.Filter.Status != StatusRedriven {
@@ -125,11 +126,14 @@ type purgeBatch struct {
 }
 
 func (b *purgeBatch) find(ctx context.Context, after cursor) error {
-	w := &where{args: []any{int64(b.limit), b.age.Microseconds()}}
+	w := &where{args: []any{int64(b.limit), b.age.Microseconds()}, inPlace: b.inPlace}
 	if b.unredriven {
 		w.and("d.redriven_at is null")
 	} else { // their age counts from the redrive too
 		w.and("d.redriven_at < now() - $2::bigint * interval '1 microsecond'")
+	}
+	if b.age > 0 {
+		w.andAged()
 	}
 	after.conditions(w)
 	b.filter.conditions(w)
@@ -139,6 +143,9 @@ func (b *purgeBatch) find(ctx context.Context, after cursor) error {
 	b.jobs = groupByJob(b.found)
 	return err
 }
+
+// errSeveralRows is why a purge leaves a job that is its own letter.
+var errSeveralRows = errors.New("several dead jobs have this id")
 
 // remove removes the letters that were found, but those of jobs whose queue rows
 // someone else has locked.
@@ -151,7 +158,15 @@ func (b *purgeBatch) remove(ctx context.Context) error {
 		}
 	}
 	b.jobs = slices.DeleteFunc(b.jobs, func(job *deadJob) bool { return job.locked != job.dead })
-	return b.write(ctx, b.tx, b.jobs, b.queueRemove)
+	removable := make([]*deadJob, 0, len(b.jobs))
+	for _, job := range b.jobs {
+		if b.inPlace && job.dead > 1 { // only one of them may be old enough
+			job.fail(errSeveralRows)
+		} else {
+			removable = append(removable, job)
+		}
+	}
+	return b.write(ctx, b.tx, removable, b.queueRemove)
 }
 
 // queueRemove queues what removes the letters of jobs, and returns for which of
@@ -163,14 +178,16 @@ func (b *purgeBatch) queueRemove(batch *pgx.Batch, jobs []*deadJob) (missing fun
 		letters = append(letters, job.found...)
 	}
 	removed, left := map[string]bool{}, map[string]bool{}
-	queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters))
+	if !b.inPlace {
+		queueCollect(batch, removed, b.in(sqlPurgeLetters), array(letters), b.unredriven)
+	}
 	if b.unredriven {
 		var n int
 		keys := keysOf(jobs)
-		queueEach(batch, func() { jobs[n-1].removed++ }, []any{&n}, b.in(sqlPurgeJobs), keys)
-		queueEach(batch, func() { left[jobs[n-1].id] = true }, []any{&n}, b.in(sqlPurgeLeft), keys)
+		queueEach(batch, func() { jobs[n-1].removed++ }, []any{&n}, b.in(sqlPurgeJobs), keys, keys)
+		queueEach(batch, func() { left[jobs[n-1].id] = true }, []any{&n}, b.in(sqlPurgeLeft), keys, keys)
 	}
-	return func(job *deadJob) bool { return left[job.id] || !containsAll(removed, job.found) }
+	return func(job *deadJob) bool { return left[job.id] || !b.inPlace && !containsAll(removed, job.found) }
 }
 
 // report adds what was committed to the result.

@@ -48,6 +48,19 @@ func TestPurgeTakesWhatIsOldEnough(t *testing.T) {
 	}
 }
 
+// Without a key two letters can have one id. The purge of the redriven one must not take
+// the other, whose job nothing could bring back then.
+func TestPurgeRemovesOnlyWhatItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	pool, _ := openLetters(t, "a")
+	reapertest.Exec(t, pool, `alter table job_dead_letter drop constraint job_dead_letter_pkey;
+		insert into job_dead_letter select (jsonb_populate_record(d, '{"redriven_at": "2020-01-02", "redriven_by": "me"}')).* from job_dead_letter d`)
+
+	require.Equal(t, 1, purgeAll(t, pool, 0, deadletter.PurgeConfig{}).RedrivenCount)
+
+	require.Equal(t, []string{"a"}, reapertest.Column(t, pool, `select job_kind from job_dead_letter where redriven_at is null`))
+}
+
 // A queue row without a letter would lie in the state of dead letters for ever,
 // and no list would show it. One whose job lives on must stay, whatever its
 // letters.

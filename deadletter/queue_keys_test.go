@@ -190,3 +190,27 @@ func buryMapped(t *testing.T, pool *pgxpool.Pool, store deadletter.Store, test k
 	}
 	require.NoError(t, tx.Commit(t.Context()))
 }
+
+// A table of letters for several queues has ids that are texts. The letters of such a
+// table could be stored, and neither redriven, once the queue's row was gone, nor purged.
+func TestLettersWhoseIDsAreTexts(t *testing.T) {
+	t.Parallel()
+
+	for _, typeSQL := range []string{"text", "varchar(36)", "char(36)"} {
+		t.Run(typeSQL, func(t *testing.T) {
+			t.Parallel()
+			pool := pgtest.New(t)
+			bury(t, pool, "there", "gone", "purged", "purged and gone")
+			reapertest.Exec(t, pool, `alter table job_dead_letter alter job_id type `+typeSQL)
+			reapertest.Exec(t, pool, `delete from job_queue where job_kind like '%gone'`)
+
+			redriven := redriveAll(t, pool, deadletter.Filter{Kinds: []string{"there", "gone"}})
+			purged := purgeAll(t, pool, 0, deadletter.PurgeConfig{Unredriven: true})
+
+			require.Equal(t, 2, redriven.RedrivenCount)
+			require.Equal(t, 4, purged.RedrivenCount+purged.UnredrivenCount)
+			require.Equal(t, 1, purged.JobCount)
+			require.Equal(t, []string{"gone", "there"}, reapertest.Column(t, pool, `select job_kind from job_queue order by 1`))
+		})
+	}
+}

@@ -17,7 +17,8 @@ import (
 // A json column of the queue may hold escapes that PostgreSQL stores and cannot
 // decode, and one of them would keep the whole document from being taken apart. So
 // they are replaced first, by a text that no document can hold, and put back into
-// the raw values.
+// the raw values. The subquery d is not to be taken apart (offset 0): the server would
+// read the documents of other letters too, and one of them may be no object.
 //
 //	$1 dead letter ids  array of the key's type
 //	$2 waits            bigint[], microseconds until each job is to run
@@ -28,11 +29,15 @@ insert into {queue} ({columns})
 overriding system value
 select
   {values}
-from unnest(
-  array_cat(array(select k.dead_letter_id from {dead_letter} k where false), $1),
-  $2::bigint[]
-) as u(id, wait)
-join {dead_letter} d on d.dead_letter_id = u.id
+from (
+  select d.job_id, d.job_kind, d.max_attempts, d.job, u.wait
+  from unnest(
+    array_cat(array(select k.dead_letter_id from {dead_letter} k where false), $1),
+    $2::bigint[]
+  ) as u(id, wait)
+  join {dead_letter} d on d.dead_letter_id = u.id
+  offset 0
+) d
 cross join lateral (select d.job::text as job, 'escape' || md5(d.job::text) as mark) t
 cross join lateral (
   select array_agg(e.key) as keys,
@@ -45,7 +50,7 @@ cross join lateral (
   ) e
 ) p
 cross join lateral json_to_record(replace(p.others, t.mark, $4::text)::json) as r({definition})
-returning case when {state} = {retry_waiting} then {job_id}::text end`
+returning case when {rebuilt} then {job_id}::text end`
 
 // What sqlRebuild is told of escapes: an unescaped NUL, or half of a surrogate
 // pair, begins behind an even number of backslashes.
@@ -58,7 +63,10 @@ const (
 // is today: a column that was dropped since is left out, and one that was added
 // since is filled as an insert would fill it.
 func (t target) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error) {
-	queue, retryWaiting := t.in("{queue}"), t.in("{retry_waiting}")
+	queue, retryWaiting, rebuilt := t.in("{queue}"), t.in("{retry_waiting}"), "true"
+	if t.hasState {
+		rebuilt = t.in("{state} = {retry_waiting}")
+	}
 	var columns []column
 	if err := pgxscan.Select(ctx, tx, &columns, sqlColumns, queue, array(t.columns)); err != nil {
 		return "", err
@@ -70,7 +78,11 @@ func (t target) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error)
 	var raw strings.Builder
 	for i, c := range columns {
 		names = append(names, quote(c.Name))
-		values = append(values, c.value(retryWaiting, i))
+		value, written := t.requeued[c.Name]
+		if !written {
+			value = c.value(retryWaiting, t.in("{now}"), i)
+		}
+		values = append(values, value)
 		switch {
 		case c.isRawJSON():
 			apart = append(apart, literal(c.Name))
@@ -80,6 +92,7 @@ func (t target) rebuildStatement(ctx context.Context, tx pgx.Tx) (string, error)
 		}
 	}
 	return t.in(sqlRebuild,
+		"{rebuilt}", rebuilt,
 		"{columns}", strings.Join(names, ", "),
 		"{values}", strings.Join(values, ",\n  "),
 		"{apart}", "array["+strings.Join(apart, ", ")+"]",

@@ -45,8 +45,8 @@ import (
 // in Failures, and the others are redriven. With limit reached, Next says how to go
 // on behind both.
 //
-// Of any number of callers at once one redrives a given letter, once. What someone
-// else has locked is passed, not waited for. The number of round trips does not
+// Of any number of callers at once one redrives a given letter, once. A letter
+// or a queue row that someone else has locked is skipped. The number of round trips does not
 // depend on the number of letters, as long as none is rejected.
 //
 // The role needs SELECT on the letters, UPDATE on their redriven_at and
@@ -61,7 +61,8 @@ import (
 // job held.
 func Redrive(ctx context.Context, db DB, store Store, actor string, filter Filter, limit int) (*RedriveResult, error) {
 	t, err := store.target(db)
-	faults := []error{err, checkActor(actor), filter.validate(), checkLimit(limit)}
+	faults := []error{err, store.Queue.checkRevives(), checkActor(actor), filter.validate(), checkLimit(limit)}
+	faults = append(faults, t.checkAged(filter.OlderThan, filter.YoungerThan))
 	if filter.Status == StatusRedriven {
 		faults = append(faults, fmt.Errorf("%w: redriven letters cannot be redriven", ErrFilter))
 	}
@@ -107,7 +108,7 @@ func (r *redrive) run(ctx context.Context) error {
 
 // find locks the letters.
 func (r *redrive) find(ctx context.Context) error {
-	w := &where{args: []any{int64(r.limit)}}
+	w := &where{args: []any{int64(r.limit)}, inPlace: r.inPlace}
 	r.filter.conditions(w)
 	b := &pgx.Batch{}
 	queueNow(b, &r.result.RedrivenAt)
@@ -121,7 +122,7 @@ func (r *redrive) find(ctx context.Context) error {
 // skipPassed says why letters that were asked for by id are not among the found ones.
 func (r *redrive) skipPassed(ctx context.Context) error {
 	got := pgtext.Array(len(r.found), func(i int) string { return r.found[i].DeadLetterID })
-	w := &where{args: []any{array(r.filter.IDs), got}}
+	w := &where{args: []any{array(r.filter.IDs), got}, inPlace: r.inPlace}
 	w.args = append(append(w.args, cursor(r.filter.After).args()...), nextCursor(r.found, r.limit).args()...)
 	others := r.filter
 	others.IDs, others.After = nil, ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lease-governance/leasereaper/internal/letter"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
@@ -15,12 +16,12 @@ import (
 func (r *redrive) lockAndCount(ctx context.Context) error {
 	keys := keysOf(r.jobs)
 	var n, count int
-	var letter string
+	var letterID string
 	b := &pgx.Batch{}
 	queueEach(b, func() {
 		job := r.jobs[n-1]
-		job.letters = append(job.letters, letter)
-	}, []any{&n, &letter}, r.in(sqlUnredriven), keys)
+		job.letters = append(job.letters, letterID)
+	}, []any{&n, &letterID}, r.in(sqlUnredriven), keys)
 	queueEach(b, func() { r.jobs[n-1].count = count }, []any{&n, &count}, r.in(sqlCount), keys)
 	r.queueLockRows(b, r.jobs, "{dead_state}, {retry_waiting}")
 	return r.tx.SendBatch(ctx, b).Close()
@@ -85,10 +86,16 @@ func (r *redrive) queueWrites(b *pgx.Batch, jobs []*deadJob) (missing func(*dead
 		}, []any{&n}, r.in(sqlRevive), keysOf(dead), waits(dead))
 	}
 	if len(gone) > 0 {
+		b.Queue(letter.SQLPlainStyles)
 		queueCollect(b, back, r.rebuild, array(newest), waits(gone), undecodable, escape)
+		b.Queue(letter.SQLOwnStyles)
 	}
-	queueCollect(b, marked, r.in(sqlMark), array(letters), r.actor)
-	return func(job *deadJob) bool { return !back[job.id] || !containsAll(marked, job.letters) }
+	if !r.inPlace {
+		queueCollect(b, marked, r.in(sqlMark), array(letters), r.actor)
+	}
+	return func(job *deadJob) bool {
+		return !back[job.id] || !r.inPlace && !containsAll(marked, job.letters)
+	}
 }
 
 // waits is how long each job waits before it is to run, in microseconds.

@@ -18,7 +18,7 @@ update {dead_letter} set redriven_at = null where now() is null`
 
 	// {held} are the states of the rows that are written.
 	sqlHoldQueue = `explain -- deadletter.hold_queue
-update {queue} set {state} = {dead_state} where {state} in ({held}) and now() is null`
+update {queue} q set {touch} where {held}now() is null`
 )
 
 // letterKeys are the fields of a letterKey.
@@ -111,7 +111,7 @@ const sqlDead = `-- deadletter.dead
 select u.n
 from ` + ofQueue + `
 join {queue} q on q.{job_id} = u.job_id
-where q.{state} = {dead_state}
+where {is_dead}
 for no key update of q skip locked`
 
 // sqlRows reads the queue rows of jobs, and whether they are dead. Served by the
@@ -119,7 +119,7 @@ for no key update of q skip locked`
 //
 //	$1 job ids  array of the key's type
 const sqlRows = `-- deadletter.rows
-select u.n, coalesce(q.{state} = {dead_state}, false)
+select u.n, coalesce({is_dead}, false)
 from ` + ofQueue + `
 join {queue} q on q.{job_id} = u.job_id`
 
@@ -131,15 +131,11 @@ join {queue} q on q.{job_id} = u.job_id`
 //	$2 waits    bigint[], microseconds until each job is to run
 const sqlRevive = `-- deadletter.revive
 update {queue} q
-set {state} = {retry_waiting},
-  {attempts} = 0,
-  {scheduled_at} = now() + ($2::bigint[])[u.n] * interval '1 microsecond',
-  {lease_owner} = null,
-  {lease_until} = null{clear_error}
+set {set_requeue}
 from ` + ofQueue + `
 where q.{job_id} = u.job_id
-  and q.{state} = {dead_state}
-returning case when q.{state} = {retry_waiting} then u.n end`
+  and {is_dead}
+returning case when {is_requeued} then u.n end`
 
 // sqlMark marks letters, as they were locked, and returns their keys. Served by
 // the letters' key.
@@ -170,16 +166,28 @@ for update skip locked`
 // Served by the letters' key.
 //
 //	$1 dead letter ids  array of the key's type
+//	$2 unredriven       boolean, whether they are
 const sqlPurgeLetters = `-- deadletter.purge_letters
 delete from {dead_letter} d
 where d.dead_letter_id = any($1)
+  and (d.redriven_at is null) = $2::boolean
 returning d.dead_letter_id::text`
 
+// ofBoth are jobs by key, as the queue has it and as the letters do, whose type may be
+// another.
+const ofBoth = `unnest(
+  array_cat(array(select k.{job_id} from {queue} k where false), $1),
+  array_cat(array(select k.job_id from {dead_letter} k where false), $2)
+) with ordinality as u(job_id, letter_job_id, n)`
+
 // deadWithoutLetter is a queue row of a dead job that has no unredriven letter.
-const deadWithoutLetter = `q.{state} = {dead_state}
+const deadWithoutLetter = `{is_dead}{without_letter}`
+
+// withoutLetter is a further condition where the letters are in a table of their own.
+const withoutLetter = `
   and not exists (
     select from {dead_letter} d
-    where d.job_id = q.{job_id}
+    where d.job_id = u.letter_job_id
       and d.redriven_at is null
   )`
 
@@ -187,9 +195,10 @@ const deadWithoutLetter = `q.{state} = {dead_state}
 // no unredriven letter any more. Served by the queue's key and the index on job_id.
 //
 //	$1 job ids  array of the key's type
+//	$2 job ids  array of the type of the letters' job_id
 const sqlPurgeJobs = `-- deadletter.purge_jobs
 delete from {queue} q
-using ` + ofQueue + `
+using ` + ofBoth + `
 where q.{job_id} = u.job_id
   and ` + deadWithoutLetter + `
 returning u.n`
@@ -198,8 +207,9 @@ returning u.n`
 // like sqlPurgeJobs.
 //
 //	$1 job ids  array of the key's type
+//	$2 job ids  array of the type of the letters' job_id
 const sqlPurgeLeft = `-- deadletter.purge_left
 select u.n
-from ` + ofQueue + `
+from ` + ofBoth + `
 join {queue} q on q.{job_id} = u.job_id
 where ` + deadWithoutLetter

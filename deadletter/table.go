@@ -18,7 +18,8 @@ var _ Mover = Table{}
 // jsonb. Where the queue has json columns with what a jsonb cannot hold, such as
 // \u0000, job may be json or text. The columns dead_letter_id and moved_at have
 // defaults. The role needs INSERT on the table, SELECT on its columns job_id and
-// dead_letter_id, and SELECT on the whole queue.
+// dead_letter_id, and SELECT on the whole queue. A kind that is NULL in the queue is NULL
+// in job_kind too.
 type Table struct {
 	// Name is the table's name, with its schema or on the search path.
 	// Empty: job_dead_letter.
@@ -45,7 +46,7 @@ func (t Table) letters(ctx context.Context, tx pgx.Tx, batch Batch) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	n := batch.Queue.orReference().names()
+	n := batch.Queue.orReference().letterNames()
 	n.Add("letters", name)
 	if err := faults(n); err != nil {
 		return nil, err
@@ -60,17 +61,20 @@ func (t Table) letters(ctx context.Context, tx pgx.Tx, batch Batch) (map[string]
 	}
 	sql := strings.NewReplacer(n.Pairs...).Replace(letter.Insert(letter.ByKey, document))
 	attempts := pgtext.Integers(len(batch.Jobs), func(i int) int64 { return int64(batch.Jobs[i].Attempts) })
-	rows, err := tx.Query(ctx, sql, nil, array(batch.IDs()), batch.FinalError, batch.Actor, "{}", attempts)
-	if err != nil {
-		return nil, err
-	}
 	ids := make(map[string]string, len(batch.Jobs))
-	var jobID, letterID string
-	_, err = pgx.ForEachRow(rows, []any{&jobID, &letterID}, func() error {
-		ids[jobID] = letterID
-		return nil
+	b := &pgx.Batch{}
+	b.Queue(letter.SQLPlainStyles)
+	args := []any{nil, array(batch.IDs()), batch.FinalError, batch.Actor, "{}", attempts}
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) error {
+		var jobID, letterID string
+		_, err := pgx.ForEachRow(rows, []any{&jobID, &letterID}, func() error {
+			ids[jobID] = letterID
+			return nil
+		})
+		return err
 	})
-	return ids, err
+	b.Queue(letter.SQLOwnStyles)
+	return ids, tx.SendBatch(ctx, b).Close()
 }
 
 // receipts makes one for each job of the batch.

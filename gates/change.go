@@ -13,10 +13,9 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// sqlLock waits until no apply holds what it read of the settings, and keeps
-// later ones from reading them. A row's lock would not do: it cannot be taken on
-// a row that is yet to come, and reapers that share a row may do so in turns, for
-// ever.
+// sqlLock waits for the applies that have read settings, and makes later applies wait.
+// A row lock is not enough: it needs a row that exists, and a stream of applies could
+// hold shared locks on the row for ever.
 const sqlLock = `-- gates.lock
 lock table {table} in exclusive mode`
 
@@ -25,9 +24,9 @@ const sqlClockAndType = `-- gates.clock_and_type
 select to_jsonb(clock_timestamp() at time zone 'UTC') #>> '{}' || 'Z',
   pg_typeof((select c.value from {table} c where false)) in ('json'::regtype, 'jsonb'::regtype)`
 
-// sqlWrite changes a setting's rows, or adds one where there is none. It does not
-// rely on a unique key. The empty subquery lends the value the type of its
-// column. Served by the primary key on key.
+// sqlWrite updates the rows of a setting, or inserts one if there is none. It does not
+// rely on a unique key. The empty subquery gives the value the type of its column.
+// Served by the primary key on key.
 //
 //	$1 key    text
 //	$2 value  of the type of the column value
@@ -48,8 +47,7 @@ select $1::text, given.value, $3::timestamptz, $4::text
 from given
 where not exists (select from changed)`
 
-// sqlTouch writes who changes a setting, and when. Served by the primary key on
-// key.
+// sqlTouch stores the actor and the time of a change. Served by the primary key on key.
 //
 //	$1 key    text
 //	$2 time   timestamptz
@@ -66,21 +64,21 @@ const sqlRemove = `-- gates.remove
 delete from {table} c
 where c.key = $1::text`
 
-// change is what becomes of one setting.
+// change sets or unsets one setting.
 type change struct {
 	key   string
 	value string
 	unset bool
 }
 
-// write makes changes in one transaction, in two exchanges and a commit. It asks for
-// the changes when it holds the lock, with the database's clock.
+// write makes changes in one transaction, in two round trips and a commit. It calls
+// changes after it has locked the table, with the database's time.
 func (t Table) write(ctx context.Context, db DB, actor string, changes func(now time.Time) []change) error {
 	table, err := gatesql.NewTable(t.Name)
 	if err != nil {
 		return err
 	}
-	// At a stricter level, who waits for the lock sees what was there before.
+	// At a stricter isolation level the snapshot may be older than the lock.
 	tx, err := pgtx.Start(ctx, db, pgtx.ReadCommitted)
 	if err != nil {
 		return fmt.Errorf("gates: begin: %w", err)
@@ -103,7 +101,7 @@ func (t Table) write(ctx context.Context, db DB, actor string, changes func(now 
 	return nil
 }
 
-// writer collects the statements of a change.
+// writer collects the statements that make changes.
 type writer struct {
 	pgx.Batch
 	table string // quoted
@@ -112,7 +110,7 @@ type writer struct {
 	json  bool // the column value holds JSON
 }
 
-// lock begins a change.
+// lock locks the settings and returns a writer with the database's time.
 func lock(ctx context.Context, tx pgx.Tx, table string) (*writer, error) {
 	w := &writer{table: table}
 	var now string
@@ -147,8 +145,8 @@ func (w *writer) sql(statement string) string {
 	return strings.ReplaceAll(statement, "{table}", w.table)
 }
 
-// toJSON returns a value as JSON, the gates' as booleans, so that others who read
-// the table can use them as such.
+// toJSON returns a value as JSON. A gate is a boolean and the backoff base a number, so
+// that other readers of the table need not parse text.
 func toJSON(c change) string {
 	values := Values{c.key: c.value}
 	var value any = c.value
@@ -157,11 +155,11 @@ func toJSON(c change) string {
 	} else if c.key == BackoffBaseSec {
 		value, _ = values.BackoffBase()
 	}
-	data, _ := json.Marshal(value) // a string, a boolean or a number always has its JSON
+	data, _ := json.Marshal(value) // a string, a boolean or an integer cannot fail
 	return string(data)
 }
 
-// wrapColumn makes ErrColumn of the server's words for a value that does not fit.
+// wrapColumn wraps the server's error for a value of the wrong type in ErrColumn.
 func wrapColumn(err error) error {
 	const dataException, datatypeMismatch = "22", "42804"
 	if code := pgtx.Code(err); pgtx.Class(code) == dataException || code == datatypeMismatch {

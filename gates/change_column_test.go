@@ -13,13 +13,12 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// Settings tables differ, and what is written must be what is read, also by
-// others who take a jsonb value for a boolean.
+// Settings tables differ. A written value must be read as the same value, also by others
+// who read a jsonb value as a boolean.
 func TestChangesWriteTheColumnValueOfItsType(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
-	_, err := pool.Exec(t.Context(), `create domain filled as text not null check (value <> '')`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `create domain filled as text not null check (value <> '')`)
 
 	tests := map[string]struct {
 		column                 string
@@ -77,12 +76,11 @@ func TestChangesWriteTheColumnValueOfItsType(t *testing.T) {
 	}
 }
 
-// A column that cannot hold the value is the table's fault, and told as that.
+// A value that the column's type rejects must be reported as such.
 func TestSetTellsOfAColumnThatDoesNotTakeTheValue(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
-	_, err := pool.Exec(t.Context(), `create type onoff as enum ('on', 'off')`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `create type onoff as enum ('on', 'off')`)
 
 	tests := map[string]struct{ column, key, value string }{
 		"a base in booleans":    {"boolean", gates.BackoffBaseSec, "30"},
@@ -104,14 +102,13 @@ func TestSetTellsOfAColumnThatDoesNotTakeTheValue(t *testing.T) {
 	}
 }
 
-// Without a key two rows may contradict each other, and nothing is open then.
-// Whoever stops the reaper must not be kept from it by that.
+// Without a key two rows may contradict each other, and then no gate is open. An operator
+// must still be able to stop the reaper.
 func TestChangesDoNotNeedAUniqueKey(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	_, err := pool.Exec(t.Context(), `alter table queue_config drop constraint queue_config_pkey;
+	reapertest.Exec(t, pool, `alter table queue_config drop constraint queue_config_pkey;
 		insert into queue_config (key, value) values ('`+dryRun+`', 'false'), ('`+dryRun+`', 'no')`)
-	require.NoError(t, err)
 
 	require.NoError(t, gates.Table{}.CloseWindow(t.Context(), pool, operator))
 

@@ -17,8 +17,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// Whoever may change settings is granted what the documentation names: too little,
-// and the reaper cannot be stopped when it must be.
+// An operator has only the documented grants. If these are too few, the reaper cannot be
+// stopped.
 func TestChangesNeedWhatTheirCommentsSay(t *testing.T) {
 	t.Parallel()
 
@@ -51,13 +51,12 @@ func TestChangesNeedWhatTheirCommentsSay(t *testing.T) {
 	}
 }
 
-// A transaction may be old when it opens a window, and a change may have waited
-// for long. The window lasts as long as was said all the same.
+// A transaction may be old when it opens a window, and a change may have waited for long.
+// The window must still last for the given duration.
 func TestOpenWindowCountsFromTheChange(t *testing.T) {
 	t.Parallel()
 	tx := reapertest.Begin(t, pgtest.New(t))
-	var late time.Time
-	require.NoError(t, tx.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&late))
+	late := reapertest.One[time.Time](t, tx, `select clock_timestamp()`)
 
 	until, err := gates.Table{}.OpenWindow(t.Context(), tx, operator, time.Hour)
 
@@ -65,18 +64,17 @@ func TestOpenWindowCountsFromTheChange(t *testing.T) {
 	require.False(t, until.Before(late.Add(time.Hour)), "its now() is earlier than that")
 }
 
-// A change is a part of what the caller does, and goes when that goes. An error
-// in it leaves the caller's transaction as it was.
+// A change in the caller's transaction is rolled back with it. An error in the change must
+// not abort the caller's transaction.
 func TestAChangeInTheCallersTransactionIsASavepoint(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	settings := gates.Table{}
 	tx := reapertest.Begin(t, pool)
 	require.NoError(t, settings.Set(t.Context(), tx, operator, enabled, "true"))
-	_, err := tx.Exec(t.Context(), `alter table queue_config alter column value type boolean using value::boolean`)
-	require.NoError(t, err)
+	reapertest.Exec(t, tx, `alter table queue_config alter column value type boolean using value::boolean`)
 
-	_, err = settings.OpenWindow(t.Context(), tx, operator, time.Hour)
+	_, err := settings.OpenWindow(t.Context(), tx, operator, time.Hour)
 	require.ErrorIs(t, err, gates.ErrColumn)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -89,8 +87,8 @@ func TestAChangeInTheCallersTransactionIsASavepoint(t *testing.T) {
 	require.Empty(t, rows(t, pool, "queue_config"))
 }
 
-// A change whose context ends must not be half there: it says no and is not in
-// the caller's transaction, or it is and says so.
+// A change whose context ends must be complete or absent: it returns an error and the
+// caller's transaction does not have it, or it returns none and the transaction has it.
 func TestAContextThatEndsLeavesNoChangeBehind(t *testing.T) {
 	t.Parallel()
 
@@ -127,8 +125,8 @@ func TestAContextThatEndsLeavesNoChangeBehind(t *testing.T) {
 	}
 }
 
-// ending is a tracer that ends a context with a statement: as a query's begins,
-// and when a batch with it is over.
+// ending is a tracer that ends a context when a query with a statement begins, or when a
+// batch with it ends.
 type ending struct {
 	sql    string
 	cancel func()

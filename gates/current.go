@@ -11,39 +11,38 @@ import (
 
 var _ Source = CurrentSetting{}
 
-// CurrentSetting reads settings that are stored for a database or a role:
+// CurrentSetting is a [Source] that reads settings that are stored for a database or a
+// role:
 //
 //	alter database shop set queue.lease.reaper_enabled = 'true'
 //
-// PostgreSQL gives such a value to sessions that begin later, and a pool keeps
-// its sessions for long. So each value is looked up twice: as the session has it,
-// and as it stands for sessions to come, in pg_db_role_setting. A gate is open
-// only when both say so: closing works at once, also in sessions that are open,
-// and opening with the next session. Of two ends of a window the earlier one
-// counts. An empty value means unset.
+// PostgreSQL gives such a value only to sessions that begin later, and a pool keeps its
+// sessions for long. So each setting is read twice: its value in the session, and its
+// value for new sessions, from pg_db_role_setting. A gate is open only if it is open by
+// both values. So closing takes effect at once in every session, and opening in new
+// sessions. The earlier of two window ends counts. An empty value means unset.
 //
-// A value that is stored nowhere counts only if the session or its transaction has
-// set it: with SET, SET LOCAL or set_config. One that the session began with is
-// unset. So ALTER DATABASE ... RESET and ALTER ROLE ... RESET, also of ALL, work at
-// once in every session: the gates are closed, the base is the default, and there
-// is no window any more.
+// A value without an entry in the catalog counts only if the session or its transaction
+// has set it, with SET, SET LOCAL or set_config. If the session began with the value, the
+// setting is unset. So ALTER DATABASE ... RESET and ALTER ROLE ... RESET, also of ALL,
+// take effect at once in every session: the gates are closed, the backoff base is the
+// default, and there is no window.
 //
-// A value from connection options, as in PGOPTIONS or pgx's RuntimeParams, is one
-// that the session began with, and so is one from the server's command line or its
-// configuration file. It opens no gate and sets no base, and a window's end among
-// them bounds nothing. It counts only while the catalog has an entry for the same
-// key: then it may close a gate or bring the end of a window forward. Keep these
-// settings out of the configuration file and of ALTER SYSTEM in any case: their
-// names have two dots, and PostgreSQL 15 does not start with one in the file.
+// A session begins with the values of its connection options, such as PGOPTIONS or pgx's
+// RuntimeParams, of the server's command line and of its configuration file. Such a value
+// counts only while the catalog has an entry for the same key. Then it may close a gate
+// or bring the end of a window forward. Keep these settings out of the configuration file
+// and of ALTER SYSTEM: their names have two dots, and PostgreSQL 15 does not start with
+// such a name in the file.
 //
-// PostgreSQL does not tell who set a value of this kind. One that is set to the
-// very text that the session began with counts as the latter.
+// PostgreSQL does not say where a value comes from. If a session sets a setting to the
+// same text that it began with, the setting counts as not set by the session.
 //
 // It is no fence: an apply that has read its gates commits, even if one is closed
 // meanwhile. The role needs no privilege.
 type CurrentSetting struct{}
 
-// Read reads what is set of keys.
+// Read returns the values of those keys that are set.
 func (CurrentSetting) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
 	answer, err := read(ctx, tx, gatesql.CurrentSetting{}, keys, false)
 	if err != nil {
@@ -57,8 +56,8 @@ func (CurrentSetting) Read(ctx context.Context, tx pgx.Tx, keys []string) (Value
 	return answer.Values, nil
 }
 
-// stricter returns the one of two values that keeps a gate closed, if one does; of
-// two windows' ends the earlier one; of two backoff bases the stored one.
+// stricter chooses between two values of a setting: for a gate the value that closes it,
+// if one does, for a window the earlier end, for the backoff base the stored value.
 func stricter(key string, session, stored *string) *string {
 	switch key {
 	case BackoffBaseSec:
@@ -76,7 +75,7 @@ func stricter(key string, session, stored *string) *string {
 	return stored
 }
 
-// earliest returns the earlier of two windows' ends, or the one that is no time.
+// earliest returns the earlier of two window ends, or the one that is not a time.
 func earliest(session, stored *string) *string {
 	switch {
 	case session == nil:

@@ -14,15 +14,16 @@ import (
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// opened are values that let an apply through.
+// opened has values with which all gates are open.
 var opened = map[string]string{
 	substrate: "true", enabled: "on", dryRun: "false", gates.WindowUntil: "infinity", gates.BackoffBaseSec: "7",
 }
 
-// A pool's sessions keep what they began with. An operator who resets a setting
-// has closed the gate, and must not learn later that the reaper went on.
+// A pool's sessions keep the settings that they began with. When an operator resets a
+// setting, the gate must be closed in these sessions too.
 func TestCurrentSettingResetReachesOpenSessions(t *testing.T) {
 	t.Parallel()
 
@@ -53,8 +54,8 @@ func TestCurrentSettingResetReachesOpenSessions(t *testing.T) {
 	}
 }
 
-// What is left in the catalog holds on: a reset of one setting is none of another,
-// nor of the same one elsewhere.
+// A reset of one setting must not affect other settings, nor the same setting of another
+// role or database.
 func TestCurrentSettingResetLeavesTheOthers(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -76,8 +77,8 @@ func TestCurrentSettingResetLeavesTheOthers(t *testing.T) {
 	require.Equal(t, "7", values[gates.BackoffBaseSec])
 }
 
-// An empty value is unset for later sessions. It closes at once, as a reset does,
-// and a window that the session has bounds until it ends.
+// An empty value is unset for new sessions. It must close a gate at once, as a reset does.
+// A window of the session must hold until it ends.
 func TestCurrentSettingIsClosedByAnEmptyValue(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -89,8 +90,8 @@ func TestCurrentSettingIsClosedByAnEmptyValue(t *testing.T) {
 	require.Equal(t, gates.Values{gates.WindowUntil: "infinity"}, readOn(t, conn))
 }
 
-// A service that sets a value itself, for a test or for one transaction, means it,
-// also where nothing is stored. Reading must leave it as it is.
+// A service may set a value in its session, for a test or for one transaction, also if the
+// catalog has none. It must count, and a read must not change it.
 func TestCurrentSettingCountsWhatTheSessionHasSet(t *testing.T) {
 	t.Parallel()
 
@@ -114,8 +115,7 @@ func TestCurrentSettingCountsWhatTheSessionHasSet(t *testing.T) {
 			conn := connect(t, pool, func(*pgxpool.Config) {})
 			alter(t, pool, "", `alter database {db} reset all`, map[string]string{enabled: ""})
 			run := func(sql string) {
-				_, err := conn.Exec(t.Context(), strings.ReplaceAll(sql, "{key}", enabled))
-				require.NoError(t, err)
+				reapertest.Exec(t, conn, strings.ReplaceAll(sql, "{key}", enabled))
 			}
 			run(test.before)
 			tx, err := conn.BeginTx(t.Context(), pgx.TxOptions{AccessMode: pgx.ReadOnly})
@@ -131,8 +131,8 @@ func TestCurrentSettingCountsWhatTheSessionHasSet(t *testing.T) {
 	}
 }
 
-// A value from a connection string is as old as the session, and no operator can
-// take it back from there: it may close, not open.
+// A value from a connection string lasts as long as the session, and no operator can reset
+// it. It may close a gate but not open one.
 func TestCurrentSettingTakesStartUpValuesForUnset(t *testing.T) {
 	t.Parallel()
 
@@ -161,11 +161,9 @@ func TestCurrentSettingTakesStartUpValuesForUnset(t *testing.T) {
 // addRole makes a role that may log in.
 func addRole(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
-	var role string
-	require.NoError(t, pool.QueryRow(t.Context(), `select 'reset_' || md5(current_database())`).Scan(&role))
-	_, err := pool.Exec(t.Context(), `create role `+role+` login`)
-	require.NoError(t, err)
-	t.Cleanup(func() { _, _ = pool.Exec(context.WithoutCancel(t.Context()), `drop role `+role) })
+	role := reapertest.One[string](t, pool, `select 'gates_' || md5(current_database())`)
+	reapertest.Exec(t, pool, `create role `+role+` login`)
+	t.Cleanup(func() { reapertest.DropRole(t, pool, role) })
 	return role
 }
 
@@ -174,10 +172,9 @@ func alter(t *testing.T, pool *pgxpool.Pool, role, statement string, settings ma
 	t.Helper()
 	database := pool.Config().ConnConfig.Database
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		_, err := pool.Exec(t.Context(), strings.NewReplacer(
+		reapertest.Exec(t, pool, strings.NewReplacer(
 			"{db}", pgx.Identifier{database}.Sanitize(), "{role}", role, "{key}", key, "{value}", "'"+settings[key]+"'",
 		).Replace(statement))
-		require.NoError(t, err)
 	}
 }
 
@@ -206,10 +203,8 @@ func readIn(t *testing.T, tx pgx.Tx) gates.Values {
 	return values
 }
 
-// show returns a setting as the session has it, also when it is empty.
+// show returns a setting's value in the session, also if it is empty.
 func show(t *testing.T, conn *pgx.Conn, key string) string {
 	t.Helper()
-	var value string
-	require.NoError(t, conn.QueryRow(t.Context(), `select coalesce(current_setting($1, true), '<null>')`, key).Scan(&value))
-	return value
+	return reapertest.One[string](t, conn, `select coalesce(current_setting($1, true), '<null>')`, key)
 }

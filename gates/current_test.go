@@ -1,7 +1,6 @@
 package gates_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -21,15 +20,15 @@ func current(t *testing.T, pool *pgxpool.Pool) gates.Values {
 	return values
 }
 
-// store alters a setting of the database for sessions to come.
+// store sets a setting of the database for new sessions.
 func store(t *testing.T, pool *pgxpool.Pool, key, value string) {
 	t.Helper()
 	reapertest.Exec(t, pool, `do $$ begin
 		execute format('alter database %I set `+key+` = %L', current_database(), '`+value+`'); end $$`)
 }
 
-// Closing must work at once, and an opening must not open for a session that
-// began before it was told.
+// A closed gate must be closed at once. An opened gate must not be open in a session that
+// began before.
 func TestCurrentSettingClosesAtOnceAndOpensWithTheNextSession(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -58,21 +57,17 @@ func TestCurrentSettingClosesAtOnceAndOpensWithTheNextSession(t *testing.T) {
 	require.Equal(t, "queue.lease.reaper_enabled=false", reason)
 }
 
-// A setting of the role's goes before one of the database's, as in PostgreSQL.
+// A setting of a role overrides one of the database, as in PostgreSQL.
 func TestCurrentSettingKnowsTheRolesSettings(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	var role string
-	require.NoError(t, pool.QueryRow(t.Context(), `select 'current_' || md5(current_database())`).Scan(&role))
-	_, err := pool.Exec(t.Context(), `create role `+role+` login; grant pg_monitor to `+role)
-	require.NoError(t, err)
-	t.Cleanup(func() { _, _ = pool.Exec(context.WithoutCancel(t.Context()), `drop role `+role) })
+	role := addRole(t, pool)
+	reapertest.Exec(t, pool, `grant pg_monitor to `+role)
 	for _, key := range gates.Keys()[:2] {
 		store(t, pool, key, "true")
 	}
 	store(t, pool, gates.DryRunOnly, "true")
-	_, err = pool.Exec(t.Context(), `alter role `+role+` set `+gates.DryRunOnly+` = 'false'`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `alter role `+role+` set `+gates.DryRunOnly+` = 'false'`)
 	asRole := pgtest.Connect(t, pool, func(c *pgxpool.Config) { c.ConnConfig.User = role })
 
 	reason, err := current(t, asRole).Refusal(time.Now())
@@ -84,8 +79,8 @@ func TestCurrentSettingKnowsTheRolesSettings(t *testing.T) {
 	require.Equal(t, "queue.lease.reaper_dry_run_only=true", reason)
 }
 
-// Closing a window must work at once here too, and a longer one begins with the
-// next session, as any opening does.
+// A closed window must be closed at once here too. A longer window begins with the next
+// session, like every opening.
 func TestCurrentSettingGoesByTheEarlierEndOfTwoWindows(t *testing.T) {
 	t.Parallel()
 	const early, late = "2026-01-02T03:04:05Z", "2026-01-02 05:04:05+01"
@@ -120,14 +115,13 @@ func TestCurrentSettingGoesByTheEarlierEndOfTwoWindows(t *testing.T) {
 	}
 }
 
-// A value that was cut off when it was reset is unset, not an error in the night.
+// An empty value after a reset is unset, not an error.
 func TestCurrentSettingTakesEmptyForUnset(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), `set local `+gates.ReaperEnabled+` = 'true'`)
-	require.NoError(t, err)
+	reapertest.Exec(t, tx, `set local `+gates.ReaperEnabled+` = 'true'`)
 	require.NoError(t, tx.Rollback(t.Context())) // now it is there, and empty
 
 	require.Empty(t, current(t, pool))

@@ -6,25 +6,25 @@ import (
 )
 
 var (
-	// ErrKey is wrapped by the error for a key that no apply depends on.
+	// ErrKey is wrapped by the error for a key that is not one of [Keys].
 	ErrKey = errors.New("gates: unknown key")
 
-	// ErrActor is wrapped by the error for an actor that is empty, or that
-	// PostgreSQL cannot store as text: one with a NUL, or that is not UTF-8.
+	// ErrActor is wrapped by the error for an actor that is empty, has a NUL or is
+	// not UTF-8.
 	ErrActor = errors.New("gates: invalid actor")
 
 	// ErrDuration is wrapped by the error for a window that is shorter than a
 	// microsecond or longer than [MaxWindow].
-	ErrDuration = errors.New("gates: a window takes a microsecond to 30 days")
+	ErrDuration = errors.New("gates: a window's duration must be a microsecond to 30 days")
 
-	// ErrColumn is wrapped, together with the server's error, by the error for a
-	// value that the type of the column value does not take: a window's end in a
-	// boolean column, say.
-	ErrColumn = errors.New("gates: the column value does not take this value")
+	// ErrColumn is wrapped, with the server's error, by the error for a setting that
+	// does not fit the type of the column value, such as a window's end in a boolean
+	// column.
+	ErrColumn = errors.New("gates: the setting does not fit the type of the column value")
 )
 
-// ValueError reports a setting that does not mean what its key needs. It never
-// opens a gate. Test for it with [errors.As].
+// ValueError reports an invalid value of a setting. Such a value never opens a gate.
+// Test for it with [errors.As].
 type ValueError struct {
 	Key   string
 	Value string
@@ -34,7 +34,7 @@ type ValueError struct {
 // maxShown bounds how much of a value the message repeats.
 const maxShown = 100
 
-// Error names the key, the value and what is wrong with it.
+// Error returns the key, the value and the fault.
 func (e *ValueError) Error() string {
 	value := e.Value
 	if len(value) > maxShown {

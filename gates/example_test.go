@@ -11,7 +11,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// withDatabase runs an example on a database of its own, with the reference tables.
+// withDatabase runs an example on a new database with the reference tables.
 func withDatabase(example func(ctx context.Context, db gates.DB) error) {
 	ctx := context.Background()
 	database, err := pgtest.Open(ctx)
@@ -43,7 +43,7 @@ func ExampleValues_Check() {
 	// gates: queue.lease.reaper_enabled: "perhaps" is not a boolean
 }
 
-// Whether a window has ended is for the database's clock to say.
+// The database's clock decides whether a window has ended.
 func ExampleValues_Gate() {
 	withDatabase(func(ctx context.Context, db gates.DB) error {
 		tx, err := db.Begin(ctx)
@@ -63,7 +63,7 @@ func ExampleValues_Gate() {
 	// false
 }
 
-// An operator lets the reaper work for an hour, and cannot forget to stop it.
+// An operator allows applies for an hour and need not remember to stop them.
 func ExampleTable_OpenWindow() {
 	withDatabase(func(ctx context.Context, db gates.DB) error {
 		until, err := gates.Table{}.OpenWindow(ctx, db, "ops@example.com", time.Hour)
@@ -80,7 +80,7 @@ func ExampleTable_OpenWindow() {
 	// true UTC
 }
 
-// When it returns, no apply commits any more, on whatever machine.
+// Once it has returned, no apply commits, on any machine.
 func ExampleTable_CloseWindow() {
 	withDatabase(func(ctx context.Context, db gates.DB) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Minute) // it waits for applies under way

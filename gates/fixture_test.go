@@ -24,7 +24,7 @@ const (
 	dryRun    = gates.DryRunOnly
 )
 
-// plain lowers a value and takes the space around it away, byte by byte.
+// plain lowers a value and trims the space around it, byte by byte.
 func plain(value string) string {
 	lowered := []byte(value)
 	for i, b := range lowered {
@@ -44,7 +44,7 @@ func settingsTable(t *testing.T, pool *pgxpool.Pool, name, column string) pgx.Id
 	return table
 }
 
-// patience bounds what tests wait for. Nothing takes this long unless it fails.
+// patience bounds the waits of tests. Only a failing test waits this long.
 const patience = 20 * time.Second
 
 func open() map[string]string {
@@ -120,7 +120,7 @@ func impossible() map[string]pgx.Identifier {
 	}
 }
 
-// replaceKey puts a key as a literal where @ is.
+// replaceKey replaces @ by a key as a literal.
 func replaceKey(sql, key string) string {
 	return strings.ReplaceAll(sql, "@", "'"+key+"'")
 }
@@ -130,7 +130,7 @@ const operator = "ops@example.com"
 // row is a row of a settings table.
 type row struct{ Value, By string }
 
-// rows returns what stands in a settings table, by key.
+// rows returns the rows of a settings table, by key.
 func rows(t *testing.T, pool *pgxpool.Pool, table string) map[string]row {
 	t.Helper()
 	found, err := pool.Query(t.Context(), `select key, value::text, updated_by from `+table)
@@ -146,8 +146,8 @@ func rows(t *testing.T, pool *pgxpool.Pool, table string) map[string]row {
 	return all
 }
 
-// as begins a transaction as a role of its own that has a grant on queue_config.
-// The role goes with the transaction, which is never committed.
+// as begins a transaction as a new role that has a grant on queue_config. The transaction
+// is rolled back, and the role with it.
 func as(t *testing.T, pool *pgxpool.Pool, grant string) pgx.Tx {
 	t.Helper()
 	tx := reapertest.Begin(t, pool)

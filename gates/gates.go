@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The keys of the settings an apply depends on.
+// The keys of the settings that an apply reads.
 const (
 	SubstrateEnabled = "queue.job_substrate.enabled"
 	ReaperEnabled    = "queue.lease.reaper_enabled"
@@ -14,8 +14,8 @@ const (
 	BackoffBaseSec   = "queue.retry.backoff_base_sec"
 )
 
-// Keys returns every key that a [Source] is asked for: the gates in their
-// order, the window's end, then the backoff base.
+// Keys returns every key that a [Source] reads: the gates in their order, the window's
+// end, then the backoff base.
 func Keys() []string {
 	var keys []string
 	for _, g := range all() {
@@ -24,15 +24,15 @@ func Keys() []string {
 	return append(keys, WindowUntil, BackoffBaseSec)
 }
 
-// Values holds settings by key, in their text form. A key that is absent is
-// unset and means its default.
+// Values holds settings by key, in their text form. An absent key is unset: its default
+// holds.
 type Values map[string]string
 
 // gate is one row of the table in the package comment.
 type gate struct {
 	key   string
-	unset bool // what an unset key means
-	open  bool // the value that lets an apply through
+	unset bool // the value of an unset key
+	open  bool // the value that opens the gate
 }
 
 // all returns the gates in the order in which they are checked.
@@ -44,9 +44,9 @@ func all() []gate {
 	}
 }
 
-// Gate reports whether one gate is open; of [WindowUntil], whether a window is
-// unset or has not ended by now, as in [Values.Refusal]. Any other key is never
-// open.
+// Gate reports whether one gate is open. For [WindowUntil] it reports whether no window
+// is set or the window has not ended by now, as in [Values.Refusal]. Any other key is
+// never open.
 func (v Values) Gate(key string, now time.Time) (open bool, err error) {
 	if key == WindowUntil {
 		reason, err := v.ended(now)
@@ -60,7 +60,7 @@ func (v Values) Gate(key string, now time.Time) (open bool, err error) {
 	return err == nil && value == g.open, err
 }
 
-// gateOf returns the gate of a key, if it is one of the gates'.
+// gateOf returns the gate with a key, if there is one.
 func gateOf(key string) (gate, bool) {
 	for _, g := range all() {
 		if g.key == key {
@@ -70,14 +70,13 @@ func gateOf(key string) (gate, bool) {
 	return gate{}, false
 }
 
-// Refusal returns the reason for the first closed gate, as in
-// "queue.lease.reaper_enabled=false", or "" when all are open. After the gates
-// comes the window: one whose end is before now is
-// "queue.lease.reaper_window_until=" and the end as it is written. now is the
-// database's clock, at the start of the transaction.
+// Refusal returns the reason why an apply is refused, or "" when it may go ahead. The
+// reason is the first closed gate, as in "queue.lease.reaper_enabled=false". After the
+// gates it is a window whose end is before now:
+// "queue.lease.reaper_window_until=" and the end as it is stored. now is the database's
+// clock at the start of the transaction.
 //
-// A value that is not what its key needs is a [*ValueError], unless an earlier
-// gate is closed.
+// An invalid value is a [*ValueError], unless an earlier gate is closed.
 func (v Values) Refusal(now time.Time) (reason string, err error) {
 	for _, g := range all() {
 		value, err := v.boolean(g.key, g.unset)

@@ -13,9 +13,9 @@ import (
 	"github.com/lease-governance/leasereaper/gates"
 )
 
-// An operator who closes several gates is told about them one by one; another
-// order or another default sends them to the wrong switch, or opens one that
-// nobody touched.
+// An operator with several closed gates sees one after the other. With another order or
+// another default they would change the wrong gate, or a gate would be open that nobody
+// has opened.
 func TestRefusalNamesTheFirstClosedGate(t *testing.T) {
 	t.Parallel()
 
@@ -49,8 +49,8 @@ func TestRefusalNamesTheFirstClosedGate(t *testing.T) {
 	}
 }
 
-// A typo in a setting must not start a reaper, and the operator has to learn
-// which setting it is in and what stands there.
+// A typo in a setting must not start a reaper. The operator must see the key and the
+// value.
 func TestClosedNamesTheValueThatIsNoBoolean(t *testing.T) {
 	t.Parallel()
 
@@ -84,7 +84,7 @@ func TestClosedNamesTheValueThatIsNoBoolean(t *testing.T) {
 
 var huge = strings.Repeat("true", 1<<18)
 
-// A source that is asked for a key too few reads it as unset.
+// If Keys lacked a key, a source would not read it, and it would count as unset.
 func TestKeysAreTheGatesInTheirOrderTheWindowAndTheBase(t *testing.T) {
 	t.Parallel()
 	keys := gates.Keys()
@@ -100,8 +100,8 @@ func TestKeysAreTheGatesInTheirOrderTheWindowAndTheBase(t *testing.T) {
 	require.Equal(t, substrate, gates.Keys()[0], "a caller's list is the caller's own")
 }
 
-// Settings are whatever people type. None may crash a reaper, and none but an
-// exact boolean may open a gate.
+// Settings are typed by people. No value may crash a reaper, and only an exact boolean may
+// open a gate.
 func FuzzClosed(f *testing.F) {
 	f.Add("true", "true", "false")
 	f.Add(" ON\n", "\vy", "of")
@@ -125,8 +125,8 @@ func FuzzClosed(f *testing.F) {
 	})
 }
 
-// expected returns the reason, or the key of the value that is no boolean. It
-// works from the list of what the server takes.
+// expected returns the reason, or the key of an invalid value. It uses the list of the
+// values that the server accepts.
 func expected(values ...string) (reason, badKey string) {
 	for i, key := range gates.Keys()[:3] {
 		value := plain(values[i])
@@ -142,7 +142,7 @@ func expected(values ...string) (reason, badKey string) {
 	return "", ""
 }
 
-// A tool that asks for one gate must get that gate's own meaning.
+// A tool that reads one gate must get the meaning of that gate.
 func TestGateTellsOfOneGate(t *testing.T) {
 	t.Parallel()
 

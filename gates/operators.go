@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// DB begins transactions: a pool, a connection, or a transaction of the caller's,
-// in which a change is made in a savepoint.
+// DB begins transactions. It is a pool, a connection, or the caller's transaction, in
+// which a change is made in a savepoint.
 type DB interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
@@ -24,18 +24,18 @@ var (
 	_ DB = (pgx.Tx)(nil)
 )
 
-// MaxWindow is the longest that [Table.OpenWindow] opens a window for. A longer
-// one would be forgotten as an open gate is; who wants none to end sets the gate.
+// MaxWindow is the longest duration that [Table.OpenWindow] accepts. To allow applies
+// for longer, set [DryRunOnly] to false with [Table.Set].
 const MaxWindow = 30 * 24 * time.Hour
 
-// OpenWindow lets applies through for a time: it sets [DryRunOnly] to false and
-// [WindowUntil] to duration after now, by the database's clock when the change is
-// made, and returns that end in UTC. The other two gates stay as they are. A
-// window that is open already ends at the new time instead, be it earlier.
+// OpenWindow allows applies for a duration. It sets [DryRunOnly] to false and
+// [WindowUntil] to the database's current time plus duration, and returns that end in
+// UTC. It does not change the other two gates. It replaces the end of a window that is
+// open already, also by an earlier one.
 //
-// It needs SELECT, INSERT and UPDATE on the table. A duration below a microsecond
-// or above [MaxWindow] is [ErrDuration]; fractions of a microsecond are dropped.
-// For the rest it is like [Table.Set].
+// It needs SELECT, INSERT and UPDATE on the table. It returns [ErrDuration] if duration
+// is below a microsecond or above [MaxWindow]. Fractions of a microsecond are dropped.
+// Otherwise it is like [Table.Set].
 func (t Table) OpenWindow(
 	ctx context.Context, db DB, actor string, duration time.Duration,
 ) (until time.Time, err error) {
@@ -55,13 +55,13 @@ func (t Table) OpenWindow(
 	return until, nil
 }
 
-// CloseWindow stops applies: it sets [DryRunOnly] to true and removes
-// [WindowUntil], whether a window was open or not. So all is as before the
-// window, and a gate that is opened later is not closed by the old end.
+// CloseWindow stops applies. It sets [DryRunOnly] to true and removes [WindowUntil],
+// whether a window was open or not. So an old end does not refuse applies when the gate
+// is opened later.
 //
-// When it has returned without an error, and the caller's transaction has committed
-// if db is one, no apply that reads this table commits any more. It needs SELECT,
-// INSERT, UPDATE and DELETE on the table. For the rest it is like [Table.Set].
+// After it has returned without an error, no apply that reads this table commits. If db
+// is a transaction, that holds once it has committed. It needs SELECT, INSERT, UPDATE
+// and DELETE on the table. Otherwise it is like [Table.Set].
 func (t Table) CloseWindow(ctx context.Context, db DB, actor string) error {
 	if err := checkActor(actor); err != nil {
 		return err
@@ -71,24 +71,23 @@ func (t Table) CloseWindow(ctx context.Context, db DB, actor string) error {
 	})
 }
 
-// Set gives a setting a value, as it is written. A key that is not one of [Keys]
-// is [ErrKey], a value that does not mean what the key needs a [*ValueError], an
-// actor that is empty or not text [ErrActor]. In a column of jsonb a gate's value
-// is stored as a boolean and the backoff base as a number. A column whose type
-// does not take the value is [ErrColumn].
+// Set stores the value of a setting. It returns [ErrKey] if key is not one of [Keys], a
+// [*ValueError] if value is invalid for the key, [ErrActor] if actor is empty or not
+// text, and [ErrColumn] if value does not fit the type of the column value. Text is
+// stored unchanged. In a column of type jsonb a gate is stored as a boolean and the
+// backoff base as a number.
 //
-// The table needs two more columns than for reading: updated_by, which becomes
-// the actor, and updated_at, which becomes the time of the change by the
-// database's clock. The role needs SELECT, INSERT and UPDATE on the table.
+// Set writes two columns that no source reads: updated_by, the actor, and updated_at,
+// the time of the change by the database's clock. The role needs SELECT, INSERT and
+// UPDATE on the table.
 //
-// It is a fence both ways, also for a setting that had no row: it waits for the
-// applies under way, and later ones wait for it. It waits with a lock on the
-// table in EXCLUSIVE mode, so reapers that come and go cannot keep it waiting for
-// ever, and plain readers of the table are not held up. In a transaction of the
-// caller's the lock stays, and the fence stands, until that ends.
+// Set is a fence, also for a setting that had no row: it waits for the applies in
+// progress, and later applies wait for it. For that it locks the table in EXCLUSIVE
+// mode. So a stream of applies cannot make it wait for ever, and plain reads of the
+// table do not wait. In the caller's transaction the lock is held until that ends.
 //
 // After an error nothing has changed, except when the connection broke during
-// the commit. Setting again is safe either way.
+// the commit. Then Set is safe to repeat.
 func (t Table) Set(ctx context.Context, db DB, actor, key, value string) error {
 	err := errors.Join(checkActor(actor), Values{key: value}.Check(key))
 	if err != nil {
@@ -99,11 +98,11 @@ func (t Table) Set(ctx context.Context, db DB, actor, key, value string) error {
 	})
 }
 
-// Unset removes a setting, so that its default holds: a gate is closed, no
-// window bounds anything, the backoff base is 10. Where it is unset already,
-// nothing changes. The row is signed with the actor before it is deleted, so that
-// a trigger on the table sees who removed it. It also needs DELETE on the table.
-// For the rest it is like [Table.Set].
+// Unset removes a setting, so that its default holds: a gate is closed, there is no
+// window, the backoff base is 10. If the setting is unset already, nothing changes. The
+// actor is stored in the row before the row is deleted, so that a trigger on the table
+// sees who removed it. Unset also needs DELETE on the table. Otherwise it is like
+// [Table.Set].
 func (t Table) Unset(ctx context.Context, db DB, actor, key string) error {
 	if err := errors.Join(checkActor(actor), Values{}.Check(key)); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// changes are what an operator does, each of which an apply may have to stop for.
+// changes has the changes of an operator that may have to wait for an apply.
 var changes = map[string]struct {
 	do     operation
 	reason string // why an apply that had to wait for it is refused; "": it is not
@@ -27,8 +27,8 @@ var changes = map[string]struct {
 	"a gate is unset":         {operation{"unset", substrate, ""}, substrate + "=false"},
 }
 
-// The operator closes the window, sees that it is done, and repairs the queue by
-// hand. An apply that had read the gates must have ended before that.
+// The operator closes the window, sees that it is closed, and repairs the queue. An apply
+// that had read the gates must have ended before that.
 func TestAChangeWaitsForTheApplyThatHasRead(t *testing.T) {
 	t.Parallel()
 
@@ -48,9 +48,8 @@ func TestAChangeWaitsForTheApplyThatHasRead(t *testing.T) {
 	}
 }
 
-// The other way round: an apply comes to read while a change is under way. What
-// it reads is what the operator commits, also of a row that was not there before,
-// in each way in which pgx can run the query.
+// An apply reads the gates while a change is in progress. It must read the values that the
+// operator commits, also of a new row, in each way in which pgx can run the query.
 func TestAnApplyWaitsForAChangeUnderWay(t *testing.T) {
 	t.Parallel()
 
@@ -59,10 +58,9 @@ func TestAnApplyWaitsForAChangeUnderWay(t *testing.T) {
 			t.Parallel()
 			pool := pgtest.New(t)
 			for mode, reaper := range reapertest.InEveryMode(t, pool) {
-				_, err := pool.Exec(t.Context(), `truncate queue_config`)
-				require.NoError(t, err)
+				reapertest.Exec(t, pool, `truncate queue_config`)
 				set(t, pool, open())
-				_, err = read(t.Context(), reaper, gates.Table{}) // the statement is prepared
+				_, err := read(t.Context(), reaper, gates.Table{}) // the statement is prepared
 				require.NoError(t, err)
 				changing := reapertest.Begin(t, pool)
 				require.NoError(t, change.do.run(t.Context(), changing))
@@ -82,8 +80,8 @@ func TestAnApplyWaitsForAChangeUnderWay(t *testing.T) {
 	}
 }
 
-// Many reapers share the gates' rows in turns. Whoever stops them must get a
-// turn, also when there is never a moment without a reader.
+// Many reapers lock the gates' rows one after the other. An operator must be able to
+// change a gate, also if there is always an apply in progress.
 func TestReapersThatTakeTurnsDoNotKeepAChangeWaiting(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -107,8 +105,8 @@ func TestReapersThatTakeTurnsDoNotKeepAChangeWaiting(t *testing.T) {
 	require.Equal(t, "true", values[dryRun])
 }
 
-// Others read their settings in the same table, and a reaper that is refused
-// looks at its own. A change that waits must not make them wait too.
+// Others read their settings from the same table, and a reaper that is refused reads its
+// own. A change that waits must not make them wait too.
 func TestAChangeLeavesPlainReadersAlone(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -116,8 +114,7 @@ func TestAChangeLeavesPlainReadersAlone(t *testing.T) {
 	changing := reapertest.Begin(t, pool)
 	require.NoError(t, gates.Table{}.CloseWindow(t.Context(), changing, operator))
 	reading := reapertest.Begin(t, pool)
-	_, err := reading.Exec(t.Context(), `set local lock_timeout = '5s'`)
-	require.NoError(t, err)
+	reapertest.Exec(t, reading, `set local lock_timeout = '5s'`)
 
 	values, err := gates.Table{}.ReadUnlocked(t.Context(), reading, gates.Keys())
 
@@ -125,7 +122,7 @@ func TestAChangeLeavesPlainReadersAlone(t *testing.T) {
 	require.Equal(t, gates.Values(open()), values)
 }
 
-// An operator who gives up waiting has changed nothing, and holds nobody up.
+// An operator whose change times out has changed nothing, and makes nobody wait.
 func TestAChangeThatIsGivenUpLeavesNothing(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -148,7 +145,7 @@ func TestAChangeThatIsGivenUpLeavesNothing(t *testing.T) {
 	require.Equal(t, gates.Values(open()), values)
 }
 
-// waits reports whether a change waits for the applies under way.
+// waits reports whether a change waits for the applies in progress.
 func waits(t *testing.T, pool *pgxpool.Pool) (waiting bool) {
 	t.Helper()
 	err := pool.QueryRow(t.Context(), `select exists (select from pg_locks

@@ -9,10 +9,11 @@ import (
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// An operator opens a window from a laptop whose clock is wrong. It must last as
-// long as was said, on the machine that counts, and say who opened it.
+// An operator opens a window from a laptop whose clock is wrong. The window must last for
+// the given duration by the database's clock, and have the actor.
 func TestOpenWindowOpensForATimeByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 
@@ -33,14 +34,12 @@ func TestOpenWindowOpensForATimeByTheDatabasesClock(t *testing.T) {
 			pool := pgtest.New(t)
 			set(t, pool, test.before)
 			set(t, pool, map[string]string{substrate: "off", "another": "x"})
-			var earliest time.Time
-			require.NoError(t, pool.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&earliest))
+			earliest := reapertest.One[time.Time](t, pool, `select clock_timestamp()`)
 
 			until, err := gates.Table{}.OpenWindow(t.Context(), pool, operator, test.duration)
 
 			require.NoError(t, err)
-			var latest, updated time.Time
-			require.NoError(t, pool.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&latest))
+			latest := reapertest.One[time.Time](t, pool, `select clock_timestamp()`)
 			lasts := test.duration.Truncate(time.Microsecond)
 			require.WithinRange(t, until, earliest.Add(lasts), latest.Add(lasts))
 			require.Equal(t, time.UTC, until.Location())
@@ -51,8 +50,8 @@ func TestOpenWindowOpensForATimeByTheDatabasesClock(t *testing.T) {
 			require.Equal(t, "off", all[substrate].Value)
 			require.NotEqual(t, operator, all[substrate].By)
 			require.Len(t, all, 4)
-			require.NoError(t, pool.QueryRow(t.Context(), `select distinct updated_at from queue_config
-				where updated_by = $1`, operator).Scan(&updated))
+			updated := reapertest.One[time.Time](t, pool, `select distinct updated_at from queue_config
+				where updated_by = $1`, operator)
 			require.Equal(t, until.Add(-lasts), updated.UTC())
 
 			values, err := read(t.Context(), pool, gates.Table{})
@@ -64,8 +63,8 @@ func TestOpenWindowOpensForATimeByTheDatabasesClock(t *testing.T) {
 	}
 }
 
-// After the window all is as before it: an end that was left behind would stop
-// the next opening, on another day, by surprise.
+// If the end of a window stayed after CloseWindow, it would refuse applies after the next
+// opening.
 func TestCloseWindowClosesTheGateAndLeavesNoEnd(t *testing.T) {
 	t.Parallel()
 
@@ -99,8 +98,8 @@ func TestCloseWindowClosesTheGateAndLeavesNoEnd(t *testing.T) {
 	}
 }
 
-// A tool that stores a typo stores an outage: every apply fails until someone
-// looks. So nothing is stored that an apply would not take.
+// If a tool stored a typo, every apply would fail until somebody corrects it. So invalid
+// values are not stored.
 func TestSetTakesKnownKeysAndValidValuesAlone(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -134,7 +133,7 @@ func TestSetTakesKnownKeysAndValidValuesAlone(t *testing.T) {
 	require.Equal(t, before, rows(t, pool, "queue_config"))
 }
 
-// Nobody can ask a nameless operator what they meant.
+// Without an actor nobody knows who has changed a gate.
 func TestEveryChangeNeedsAnActor(t *testing.T) {
 	t.Parallel()
 	settings := gates.Table{}
@@ -148,8 +147,8 @@ func TestEveryChangeNeedsAnActor(t *testing.T) {
 	}
 }
 
-// A window of a year is a gate that was forgotten, and one of less than nothing a
-// sign that was mixed up.
+// A window of a year would be an open gate that is forgotten, and a negative duration is a
+// mistake.
 func TestOpenWindowBoundsItsDuration(t *testing.T) {
 	t.Parallel()
 
@@ -162,16 +161,16 @@ func TestOpenWindowBoundsItsDuration(t *testing.T) {
 	}
 	_, err := gates.Table{}.OpenWindow(t.Context(), nil, "", 0)
 	require.ErrorIs(t, err, gates.ErrActor)
-	require.ErrorIs(t, err, gates.ErrDuration, "all faults are told at once")
+	require.ErrorIs(t, err, gates.ErrDuration, "all faults are reported at once")
 }
 
-// A removed setting is its default again, and an audit trigger on the table can
-// tell who removed it.
+// A removed setting has its default again, and an audit trigger on the table must see who
+// removed it.
 func TestUnsetRemovesASettingAndSignsIt(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	set(t, pool, map[string]string{enabled: "true", dryRun: "false"})
-	_, err := pool.Exec(t.Context(), `
+	reapertest.Exec(t, pool, `
 create table removed (key text, removed_by text, removed_at timestamptz);
 create function note() returns trigger language plpgsql as $$
 begin
@@ -180,7 +179,6 @@ begin
 end
 $$;
 create trigger note after delete on queue_config for each row execute function note()`)
-	require.NoError(t, err)
 
 	for range 2 { // the second time there is nothing to remove
 		require.NoError(t, gates.Table{}.Unset(t.Context(), pool, operator, enabled))

@@ -11,17 +11,17 @@ import (
 	"github.com/lease-governance/leasereaper/internal/gatesql"
 )
 
-// Source reads settings. Read is called inside the apply's transaction, before
-// anything is locked or written, and returns what is set of keys. A source that
-// outlives the decision, as a table does, holds its answer still until that
-// transaction ends; otherwise a gate may close between the decision and the
-// commit. An error means closed, and the apply returns it.
+// Source reads settings. Read is called inside the apply's transaction, before any job
+// is locked or written. It returns the values of those keys that are set. To be a fence,
+// it locks the settings until that transaction ends; otherwise a gate may close between
+// the decision and the commit. If Read returns an error, the apply returns it and
+// changes nothing.
 type Source interface {
 	Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error)
 }
 
-// SourceFunc makes a [Source] of a function, for a feature-flag service, say. A
-// panic in it is an error, and so a closed gate. Its answer is not fenced.
+// SourceFunc makes a [Source] of a function, such as a call of a feature-flag service. A
+// panic in it becomes an error. It is no fence.
 type SourceFunc func(ctx context.Context, tx pgx.Tx, keys []string) (Values, error)
 
 // Validate reports a nil function.
@@ -42,7 +42,7 @@ func (f SourceFunc) Read(ctx context.Context, tx pgx.Tx, keys []string) (values 
 	return f(ctx, tx, keys)
 }
 
-// read reads settings in an exchange of its own.
+// read reads settings in a round trip of its own.
 func read(
 	ctx context.Context, tx pgx.Tx, source gatesql.Source, keys []string, lock bool,
 ) (*gatesql.Answer, error) {
@@ -56,17 +56,17 @@ func read(
 
 var _ Source = Static{}
 
-// Static is a [Source] with fixed answers, for tests and for services whose
-// configuration decides at start-up. Its zero value is closed at the first gate.
-// All three keys are set, so DryRunOnly's zero value is an open third gate. There
-// is no window, and the backoff base stays at its default.
+// Static is a [Source] with fixed values, for tests and for services that decide at
+// start-up. In its zero value the first gate is closed. All three keys are set, so the
+// zero value of DryRunOnly is an open gate. There is no window, and the backoff base has
+// its default.
 type Static struct {
 	SubstrateEnabled bool
 	ReaperEnabled    bool
 	DryRunOnly       bool
 }
 
-// Read returns the three fixed answers. It does not touch tx.
+// Read returns the three fixed values. It does not use tx.
 func (s Static) Read(context.Context, pgx.Tx, []string) (Values, error) {
 	return Values{
 		SubstrateEnabled: strconv.FormatBool(s.SubstrateEnabled),

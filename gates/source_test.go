@@ -13,8 +13,8 @@ import (
 	"github.com/lease-governance/leasereaper/gates"
 )
 
-// A service without a settings table decides at start-up. What it left out must
-// not let a reaper loose.
+// A service without a settings table decides at start-up. A field that it does not set
+// must not open the gates.
 func TestStaticGivesItsThreeAnswers(t *testing.T) {
 	t.Parallel()
 
@@ -48,8 +48,8 @@ func TestStaticGivesItsThreeAnswers(t *testing.T) {
 
 type key struct{}
 
-// A feature-flag service is asked for exactly the reaper's keys, with the
-// caller's context, and its answer is taken as it is.
+// A feature-flag service must get only the reaper's keys, and the caller's context. Its
+// values are used unchanged.
 func TestSourceFuncPassesEverythingThrough(t *testing.T) {
 	t.Parallel()
 	ctx := context.WithValue(t.Context(), key{}, "the caller's")
@@ -82,8 +82,7 @@ func TestSourceFuncPassesEverythingThrough(t *testing.T) {
 	}
 }
 
-// A panic in a flag library must not take the worker service down, and must not
-// open a gate either.
+// A panic in a flag library must not crash the worker service, and must not open a gate.
 func TestSourceFuncTurnsAPanicIntoAnError(t *testing.T) {
 	t.Parallel()
 

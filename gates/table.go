@@ -10,31 +10,36 @@ import (
 
 var _ Source = Table{}
 
-// Table reads settings from a table with the columns key and value. The column
-// value may be text, boolean or jsonb; NULL, and jsonb's null, mean unset.
+// Table is a [Source] that reads a table with the columns key and value. The column
+// value may be text, boolean or jsonb. NULL, and jsonb's null, mean unset.
 //
-// It locks the rows it reads FOR SHARE, so a transaction that changes a gate
-// waits for the applies that are under way, and they for it. For that the role
-// needs SELECT on the table and UPDATE on any one column of it.
+// It locks the rows that it reads FOR SHARE. So a transaction that changes a gate waits
+// for the applies in progress, and applies wait for that transaction. The role needs
+// SELECT on the table and UPDATE on at least one of its columns.
 //
-// FOR SHARE cannot lock a row that does not exist yet, and one row may close an
-// apply's way when it is inserted: a window's end. [Table.Set] and
-// [Table.OpenWindow] wait for applies all the same. SQL of your own should begin
-// with the lock that they take, LOCK TABLE in EXCLUSIVE mode.
+// FOR SHARE cannot lock a row that does not exist yet, and a new row can refuse applies:
+// a window's end. [Table.Set] and [Table.OpenWindow] wait for applies in this case too.
+// SQL of your own should first take the lock that they take, LOCK TABLE in EXCLUSIVE
+// mode.
+//
+// The table may be a view. Then FOR SHARE locks the rows of the tables in the FROM of the
+// view's query, joined ones included. It does not lock what a subquery in an expression, a
+// CTE or a function reads: a change there waits for no apply. For a foreign table, the
+// other server decides what is locked, and how long an apply waits for it.
 type Table struct {
 	// Name is the table's name, with its schema or on the search path.
 	// Empty: queue_config.
 	Name pgx.Identifier
 }
 
-// Read reads what is set of keys. A key with two rows is a [*ValueError] with the
-// first one's value.
+// Read returns the values of those keys that are set. A key with two rows is a
+// [*ValueError] with the value of the first row.
 func (t Table) Read(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
 	return t.read(ctx, tx, keys, true)
 }
 
-// ReadUnlocked reads like Read, and locks nothing. So it needs SELECT alone and works
-// in a read-only transaction, but what it reads is no fence.
+// ReadUnlocked is Read without locks. It needs only SELECT and works in a read-only
+// transaction, but it is no fence.
 func (t Table) ReadUnlocked(ctx context.Context, tx pgx.Tx, keys []string) (Values, error) {
 	return t.read(ctx, tx, keys, false)
 }

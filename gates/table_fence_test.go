@@ -13,8 +13,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// The operator closes a gate, sees the commit, and starts to repair the queue by
-// hand. An apply that had read the gate before must not commit after that.
+// The operator closes a gate, sees the commit, and starts to repair the queue. An apply
+// that had read the gate before must not commit after that.
 func TestTableMakesAChangeWaitForTheApplyThatHasRead(t *testing.T) {
 	t.Parallel()
 
@@ -49,7 +49,7 @@ func TestTableMakesAChangeWaitForTheApplyThatHasRead(t *testing.T) {
 	}
 }
 
-// Each of the three gates is fenced, and the window and the base with them.
+// Each of the three gates is fenced, and so are the window and the backoff base.
 func TestTableFencesEveryKey(t *testing.T) {
 	t.Parallel()
 
@@ -70,8 +70,8 @@ func TestTableFencesEveryKey(t *testing.T) {
 	}
 }
 
-// An operator's transaction is about to close a gate when an apply comes to read
-// it. What the apply reads must be what the operator commits.
+// An operator's transaction is closing a gate when an apply reads it. The apply must read
+// the value that the operator commits.
 func TestTableWaitsForAChangeUnderWay(t *testing.T) {
 	t.Parallel()
 
@@ -95,8 +95,7 @@ func TestTableWaitsForAChangeUnderWay(t *testing.T) {
 			pool := pgtest.New(t)
 			set(t, pool, open())
 			operator := reapertest.Begin(t, pool)
-			_, err := operator.Exec(t.Context(), replaceKey(test.change, test.key))
-			require.NoError(t, err)
+			reapertest.Exec(t, operator, replaceKey(test.change, test.key))
 
 			var values gates.Values
 			reading := startFunc(t, pool, func(ctx context.Context, tx pgx.Tx) (err error) {
@@ -112,8 +111,8 @@ func TestTableWaitsForAChangeUnderWay(t *testing.T) {
 	}
 }
 
-// Reapers on many machines share the gates. If one had to wait for another's
-// apply, they would work one at a time.
+// Reapers on many machines share the gates. If one waited for another's apply, they would
+// not work concurrently.
 func TestTableLetsManyReadersIn(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -121,8 +120,7 @@ func TestTableLetsManyReadersIn(t *testing.T) {
 
 	for range 3 { // their transactions stay open together
 		tx := reapertest.Begin(t, pool)
-		_, err := tx.Exec(t.Context(), `set local lock_timeout = '5s'`)
-		require.NoError(t, err)
+		reapertest.Exec(t, tx, `set local lock_timeout = '5s'`)
 		values, err := gates.Table{}.Read(t.Context(), tx, gates.Keys())
 		require.NoError(t, err)
 		require.Equal(t, gates.Values(open()), values)

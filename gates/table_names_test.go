@@ -12,14 +12,13 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// Names come from configuration and end up in SQL. An odd one must find its
-// table, and none may become more than a name, also where pgx itself puts the
-// parameters into the text, as behind some connection poolers.
+// Names come from configuration and become SQL. An odd name must find its table and must
+// not become other SQL, also if pgx itself writes the parameters into the text, as behind
+// some connection poolers.
 func TestTableFindsOddNames(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
-	_, err := pool.Exec(t.Context(), `create schema "Odd-Schema"; create schema "a.b"`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `create schema "Odd-Schema"; create schema "a.b"`)
 
 	pools := reapertest.InEveryMode(t, pool)
 
@@ -40,10 +39,8 @@ func TestTableFindsOddNames(t *testing.T) {
 			t.Parallel()
 			source := gates.Table{Name: test.name}
 			require.NoError(t, source.Validate())
-			_, err := pool.Exec(t.Context(), `create table `+test.name.Sanitize()+` (key text primary key, value text)`)
-			require.NoError(t, err)
-			_, err = pool.Exec(t.Context(), `insert into `+test.name.Sanitize()+` values ($1, $2)`, enabled, name)
-			require.NoError(t, err)
+			reapertest.Exec(t, pool, `create table `+test.name.Sanitize()+` (key text primary key, value text)`)
+			reapertest.Exec(t, pool, `insert into `+test.name.Sanitize()+` values ($1, $2)`, enabled, name)
 
 			for mode, pool := range pools {
 				got, err := read(t.Context(), pool, source)
@@ -54,8 +51,8 @@ func TestTableFindsOddNames(t *testing.T) {
 	}
 }
 
-// A name that no table can have is cut short or misread by the server, and then
-// another table's rows decide. It is caught before the first statement.
+// The server truncates or misreads a name that no table can have, and would use the rows
+// of another table. Such a name is an error before the first statement.
 func TestTableRefusesImpossibleNames(t *testing.T) {
 	t.Parallel()
 

@@ -13,12 +13,11 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// Looking must not take the locks that only an apply should hold.
+// A read of the gates for display must not lock the rows, as only an apply should.
 func TestReadUnlockedTakesNoLock(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	_, err := pool.Exec(t.Context(), `insert into queue_config (key, value) values ($1, 'true')`, gates.ReaperEnabled)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `insert into queue_config (key, value) values ($1, 'true')`, gates.ReaperEnabled)
 	tx := reapertest.Begin(t, pool)
 	reapertest.Exec(t, tx, `set transaction read only`)
 
@@ -26,8 +25,7 @@ func TestReadUnlockedTakesNoLock(t *testing.T) {
 
 	require.NoError(t, err)
 	require.Equal(t, gates.Values{gates.ReaperEnabled: "true"}, values)
-	_, err = pool.Exec(t.Context(), `select from queue_config for update nowait`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `select from queue_config for update nowait`)
 }
 
 func ExampleTable() {
@@ -37,8 +35,8 @@ func ExampleTable() {
 	// <nil>
 }
 
-// Administrators grant what the documentation names and no more. If that is not
-// enough, no apply ever runs; if less were, the fence would not be there.
+// Administrators grant only the documented privileges. If these are too few, no apply ever
+// runs. With fewer, there would be no fence.
 func TestTableNeedsSelectAndUpdateOfAnyOneColumn(t *testing.T) {
 	t.Parallel()
 
@@ -77,8 +75,8 @@ func TestTableNeedsSelectAndUpdateOfAnyOneColumn(t *testing.T) {
 	}
 }
 
-// Settings tables differ: one keeps text, one booleans, one jsonb. A value that
-// arrives with its quotes, or a NULL that arrives as a text, decides wrongly.
+// Settings tables differ: their values are text, booleans or jsonb. A value with quotes,
+// or NULL as a text, would be read wrongly.
 func TestTableReadsTheColumnValueOfAnyType(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -110,16 +108,13 @@ func TestTableReadsTheColumnValueOfAnyType(t *testing.T) {
 		"jsonb object":           {"jsonb", `'{"on": true}'`, gates.Values{enabled: `{"on": true}`}},
 		"json with spaces":       {"json", `' true '`, gates.Values{enabled: "true"}},
 	}
-	_, err := pool.Exec(t.Context(), `create domain onoff as text check (value in ('on', 'off'))`)
-	require.NoError(t, err)
+	reapertest.Exec(t, pool, `create domain onoff as text check (value in ('on', 'off'))`)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table := pgx.Identifier{name}
-			_, err := pool.Exec(t.Context(), `create table `+table.Sanitize()+` (key text primary key, value `+test.column+`)`)
-			require.NoError(t, err)
-			_, err = pool.Exec(t.Context(), `insert into `+table.Sanitize()+` values ($1, `+test.value+`)`, enabled)
-			require.NoError(t, err)
+			reapertest.Exec(t, pool, `create table `+table.Sanitize()+` (key text primary key, value `+test.column+`)`)
+			reapertest.Exec(t, pool, `insert into `+table.Sanitize()+` values ($1, `+test.value+`)`, enabled)
 
 			got, err := read(t.Context(), pool, gates.Table{Name: table})
 			require.NoError(t, err)
@@ -128,8 +123,7 @@ func TestTableReadsTheColumnValueOfAnyType(t *testing.T) {
 	}
 }
 
-// A table full of other people's settings is read, and locked, for the reaper's
-// keys alone.
+// In a table with other settings, only the reaper's keys are read and locked.
 func TestTableReadsOnlyTheKeysItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -150,8 +144,8 @@ func TestTableReadsOnlyTheKeysItIsAskedFor(t *testing.T) {
 	require.NoError(t, err, "what was not asked for is not locked")
 }
 
-// A reaper that is pointed at no table, or at something else, says so; it does
-// not take everything for unset and refuse politely for ever.
+// A reaper with a missing or a wrong table must return an error. It must not read
+// everything as unset and be refused for ever.
 func TestTableThatCannotBeReadIsTheServersError(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
@@ -178,8 +172,8 @@ func TestTableThatCannotBeReadIsTheServersError(t *testing.T) {
 	}
 }
 
-// Without a primary key two rows can contradict each other. Which of them the
-// operator meant, nobody knows, so neither may open a gate.
+// Without a primary key two rows can contradict each other. Nobody knows which is meant,
+// so neither may open a gate.
 func TestTableRefusesAKeyWithTwoRows(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -196,10 +190,8 @@ func TestTableRefusesAKeyWithTwoRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			table := pgx.Identifier{name}
-			_, err := pool.Exec(t.Context(), `create table `+table.Sanitize()+` (key text, value text)`)
-			require.NoError(t, err)
-			_, err = pool.Exec(t.Context(), `insert into `+table.Sanitize()+` values `+replaceKey(test.rows, dryRun))
-			require.NoError(t, err)
+			reapertest.Exec(t, pool, `create table `+table.Sanitize()+` (key text, value text)`)
+			reapertest.Exec(t, pool, `insert into `+table.Sanitize()+` values `+replaceKey(test.rows, dryRun))
 
 			got, err := read(t.Context(), pool, gates.Table{Name: table})
 			var valueErr *gates.ValueError

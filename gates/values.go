@@ -15,7 +15,7 @@ const (
 	MaxBackoffBaseSec = 10 * 365 * 24 * 60 * 60
 )
 
-// space is what PostgreSQL's input functions skip around a value.
+// space has the characters that PostgreSQL's input functions skip around a value.
 const space = " \t\n\v\f\r"
 
 // BackoffBase returns the backoff base in seconds, 10 when it is unset. A value
@@ -32,8 +32,8 @@ func (v Values) BackoffBase() (int64, error) {
 	return sec, nil
 }
 
-// Check reports a value under key that does not mean what the key needs, as a
-// [*ValueError]. Unset is right. A key that no apply depends on is [ErrKey].
+// Check returns a [*ValueError] if the value under key is invalid, and [ErrKey] if key
+// is not one of [Keys]. An unset key is valid.
 func (v Values) Check(key string) error {
 	var err error
 	_, isGate := gateOf(key)
@@ -62,8 +62,8 @@ func (v Values) boolean(key string, unset bool) (bool, error) {
 	return b, nil
 }
 
-// parseBool takes what PostgreSQL's boolean input takes: true, false, yes, no
-// and their beginnings, on, off, of, 1 and 0, in any case, with space around.
+// parseBool accepts PostgreSQL's boolean input: true, false, yes, no and their prefixes,
+// on, off, of, 1 and 0, in any case, with space around.
 func parseBool(value string) (b, ok bool) {
 	word := lowerASCII(strings.Trim(value, space))
 	switch word {
@@ -80,8 +80,8 @@ func parseBool(value string) (b, ok bool) {
 	return false, strings.HasPrefix("false", word) || strings.HasPrefix("no", word)
 }
 
-// lowerASCII lowers A to Z alone. Unicode's folding would take "yeſ", with its
-// long s, for a yes, which PostgreSQL does not.
+// lowerASCII lowers only A to Z. Unicode's case folding would accept "yeſ", with a long
+// s, as yes; PostgreSQL rejects it.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

@@ -12,10 +12,11 @@ import (
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// An operator writes a gate as the database's own functions read it. Where the
-// library reads it differently, one of the two runs while the other refuses.
+// The database's own functions read a gate too. If the library read its value differently,
+// one of the two would run while the other refuses.
 func TestBooleansAreReadAsTheServerReadsThem(t *testing.T) {
 	t.Parallel()
 	verdicts := judge(t, pgtest.Empty(t), spellings())
@@ -41,10 +42,10 @@ type verdict struct {
 	Boolean *bool // nil: not one
 }
 
-// judge asks the server what it takes each value for.
+// judge returns the server's boolean of each value.
 func judge(t *testing.T, pool *pgxpool.Pool, values []string) []verdict {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `
+	reapertest.Exec(t, pool, `
 create function judge(value text) returns boolean language plpgsql as $$
 begin
   return $1::text::boolean;
@@ -53,7 +54,6 @@ exception
     return null;
 end
 $$`)
-	require.NoError(t, err)
 	rows, err := pool.Query(t.Context(), `select v.value, judge(v.value) from unnest($1::text[]) v(value)`, values)
 	require.NoError(t, err)
 	verdicts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[verdict])
@@ -62,7 +62,7 @@ $$`)
 	return verdicts
 }
 
-// reading returns what the library takes a value for. The other gates are open.
+// reading returns the library's boolean of a value. The other gates are open.
 func reading(value string) (bool, error) {
 	reason, err := gates.Values{
 		gates.SubstrateEnabled: value,
@@ -78,9 +78,9 @@ func reading(value string) (bool, error) {
 	return false, errors.New("closed at another gate: " + reason)
 }
 
-// spellings generates every string of one or two ASCII characters; every
-// beginning of a boolean's word and a little beyond, in every case, with every
-// kind of white space around and inside; and what only looks like one.
+// spellings returns every string of one or two ASCII characters; every prefix of a
+// boolean's word and a little more, in every case, with every kind of white space around
+// and inside; and similar strings.
 func spellings() []string {
 	var all []string
 	for a := byte(1); a < 0x80; a++ {
@@ -114,7 +114,7 @@ func words() []string {
 	return append(all, "1", "0")
 }
 
-// cases returns a word in each of its 2^len mixtures of cases.
+// cases returns a word in all 2^len combinations of upper and lower case.
 func cases(word string) []string {
 	all := make([]string, 0, 1<<len(word))
 	for mask := range 1 << len(word) {
@@ -129,16 +129,16 @@ func cases(word string) []string {
 	return all
 }
 
-// spaces returns what the server skips and what it does not: from the control
-// characters to the spaces of Unicode.
+// spaces returns white space that the server skips and white space that it does not: from
+// the control characters to Unicode's spaces.
 func spaces() []string {
 	return append(strings.Split(" |\t|\n|\v|\f|\r|\r\n| \t\n\v\f\r", "|"),
 		"\x01", "\x08", "\x0e", "\x1c", "\x1f", "\x7f",
 		"\u0085", "\u00a0", "\u1680", "\u2003", "\u2028", "\u202f", "\u200b", "\u3000", "\ufeff")
 }
 
-// lookalikes returns words that a folding or normalizing of Unicode would make
-// booleans of.
+// lookalikes returns words that Unicode's case folding or normalization would make
+// booleans.
 func lookalikes() []string {
 	return []string{
 		"yeſ", "YEſ", "falſe", "ye\u017f ", "ｔｒｕｅ", "ＴＲＵＥ", "１", "０", "ⓣ", "ⓨ", "¹", "₁", "①", "١", "оn", "οn",

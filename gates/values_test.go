@@ -11,7 +11,7 @@ import (
 	"github.com/lease-governance/leasereaper/gates"
 )
 
-// A base that is read wrongly sends every job back at once, or after years.
+// With a base that is read wrongly, every job is retried at once, or after years.
 func TestBackoffBaseTakesWholeSecondsUpToTenYears(t *testing.T) {
 	t.Parallel()
 
@@ -42,7 +42,7 @@ func TestBackoffBaseTakesWholeSecondsUpToTenYears(t *testing.T) {
 	require.Equal(t, 315360000, gates.MaxBackoffBaseSec)
 }
 
-// A base with a typo must stop the reaper, rather than become some number.
+// A base with a typo must stop the reaper and not become another number.
 func TestBackoffBaseRefusesWhatIsNotWholeSeconds(t *testing.T) {
 	t.Parallel()
 
@@ -92,8 +92,8 @@ func TestBackoffBaseRefusesWhatIsNotWholeSeconds(t *testing.T) {
 
 func base(value string) gates.Values { return gates.Values{gates.BackoffBaseSec: value} }
 
-// Whatever people type, a base is in its bounds and the number that stands there,
-// or the error names it.
+// For any text, the base is the number in the text and within its bounds, or the error has
+// the value.
 func FuzzBackoffBase(f *testing.F) {
 	for _, seed := range []string{"10", " 0\n", "-1", "+5", "315360000", "315360001", "1.5", "", "0x1", "9223372036854775808", "\u00a01"} {
 		f.Add(seed)
@@ -115,7 +115,7 @@ func FuzzBackoffBase(f *testing.F) {
 	})
 }
 
-// integer returns the whole number that stands in value, or nil.
+// integer returns the whole number in value, or nil.
 func integer(value string) *big.Int {
 	digits := plain(value)
 	unsigned := strings.TrimPrefix(strings.TrimPrefix(digits, "-"), "+")
@@ -144,7 +144,7 @@ func ExampleValues_BackoffBase() {
 	// true
 }
 
-// What a tool checks before it stores a setting is what an apply checks later.
+// A tool's check before it stores a setting must agree with that of an apply.
 func TestCheckKnowsEachKey(t *testing.T) {
 	t.Parallel()
 

@@ -9,15 +9,15 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Window returns when the window ends, in UTC and whole microseconds. The result
-// is not Valid when no window is set, which bounds nothing; its InfinityModifier
-// tells infinity, which never ends, and -infinity, which has ended always.
+// Window returns the end of the window, in UTC and whole microseconds. The result is
+// not Valid when no window is set. Its InfinityModifier distinguishes infinity, a window
+// that never ends, from -infinity, a window that has always ended.
 //
-// The end is written as RFC 3339 has it, or as PostgreSQL prints a timestamptz in
-// the ISO style: 2026-01-02T03:04:05Z, 2026-01-02 03:04:05.678+05:30,
-// 2026-01-02 03:04:05+00, infinity, -infinity; in any case, with space around it,
-// in the years 1 to 9999. Anything else is a [*ValueError]: a time without an
-// offset depends on who reads it, and words such as tomorrow on when.
+// The end is in RFC 3339 or in PostgreSQL's ISO style for a timestamptz:
+// 2026-01-02T03:04:05Z, 2026-01-02 03:04:05.678+05:30, 2026-01-02 03:04:05+00, infinity,
+// -infinity. The case of letters and space around it do not matter. The year is 1 to
+// 9999. Any other value is a [*ValueError]. So is a time without an offset, which depends
+// on the time zone of its reader, and a word such as tomorrow.
 func (v Values) Window() (pgtype.Timestamptz, error) {
 	value, ok := v[WindowUntil]
 	if !ok {
@@ -31,8 +31,7 @@ func (v Values) Window() (pgtype.Timestamptz, error) {
 	return until, nil
 }
 
-// ended returns the refusal's reason when the window has ended by now, or "". At its
-// end to the microsecond it has not.
+// ended returns the reason for a refusal if the window's end is before now, else "".
 func (v Values) ended(now time.Time) (string, error) {
 	until, err := v.Window()
 	if err != nil || !until.Valid {
@@ -49,12 +48,12 @@ func before(a, b pgtype.Timestamptz) bool {
 	return cmp.Or(cmp.Compare(a.InfinityModifier, b.InfinityModifier), a.Time.Compare(b.Time)) < 0
 }
 
-// timePattern is what PostgreSQL and RFC 3339 agree on, and the shorter and longer
-// offsets that PostgreSQL prints. It has the date, the time and the offset.
+// timePattern matches RFC 3339 and the shorter and longer offsets that PostgreSQL
+// prints. Its groups are the date, the time and the offset.
 var timePattern = regexp.MustCompile(
 	`^(\d{4}-\d\d-\d\d)[ t](\d\d:\d\d:\d\d(?:\.\d{1,9})?)(z|[+-](?:0\d|1[0-5])(?::[0-5]\d){0,2})$`)
 
-// parseTime takes times in the spellings that Window names.
+// parseTime parses a time in a format that Window lists.
 func parseTime(value string) (parsed pgtype.Timestamptz, ok bool) {
 	word := lowerASCII(strings.Trim(value, space))
 	switch word {

@@ -11,13 +11,12 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// An operator sees a window through SQL, where PostgreSQL reads its end. If the
-// library took the same text for another time, they would wait for different
-// moments.
+// An operator reads a window with SQL, and PostgreSQL parses its end. The library must
+// parse the same text as the same time.
 func TestWindowsEndAsTheServerReadsThem(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
-	_, err := pool.Exec(t.Context(), `
+	reapertest.Exec(t, pool, `
 create function judge(value text) returns timestamptz language plpgsql as $$
 begin
   return value::timestamptz;
@@ -26,7 +25,6 @@ exception
     return null;
 end
 $$`)
-	require.NoError(t, err)
 	rows, err := pool.Query(t.Context(), `select v.value, judge(v.value) from unnest($1::text[]) v(value)`, endings())
 	require.NoError(t, err)
 	verdicts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
@@ -49,7 +47,7 @@ $$`)
 	require.Greater(t, len(verdicts)-taken, 1500, "and others not")
 }
 
-// endings composes ends of windows of parts that are good, bad and odd.
+// endings composes ends of windows from valid, invalid and odd parts.
 func endings() []string {
 	dates := []string{"2026-01-02", "2024-02-29", "2026-02-29", "0001-01-01", "0000-12-31", "9999-12-31", "10000-01-01", "2026-1-2", "2026-00-10"}
 	separators := []string{" ", "T", "t", "  ", ""}
@@ -71,8 +69,8 @@ func endings() []string {
 	return all
 }
 
-// Whatever zone the operator's session is in, what PostgreSQL prints there is a
-// window's end.
+// In any time zone of the operator's session, a timestamptz that PostgreSQL prints is a
+// valid end of a window.
 func TestWindowTakesWhatPostgreSQLPrints(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -81,8 +79,7 @@ func TestWindowTakesWhatPostgreSQLPrints(t *testing.T) {
 	}
 	for _, zone := range zones {
 		tx := reapertest.Begin(t, pool)
-		_, err := tx.Exec(t.Context(), `select set_config('timezone', $1, true)`, zone)
-		require.NoError(t, err)
+		reapertest.Exec(t, tx, `select set_config('timezone', $1, true)`, zone)
 		rows, err := tx.Query(t.Context(), `select t, t::text, to_jsonb(t) #>> '{}' from unnest(array[
 			now(), 'infinity', '-infinity', '0002-03-04 05:06:07.8Z', '1901-02-03 04:05:06Z', '1935-06-07 08:09:10Z',
 			'2026-07-08 09:10:11.000001Z', '9999-12-30 01:02:03Z']::timestamptz[]) t`)

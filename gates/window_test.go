@@ -11,8 +11,8 @@ import (
 	"github.com/lease-governance/leasereaper/gates"
 )
 
-// The window is the last of the gates, and its reason is what stands there, so
-// that the operator finds it again.
+// The window is checked after the gates. Its reason has the stored text, so that the
+// operator finds it.
 func TestRefusalJudgesTheWindowLast(t *testing.T) {
 	t.Parallel()
 	const past, future = "2026-01-02 03:04:05+00", "2026-01-02T03:04:07Z"
@@ -54,8 +54,7 @@ func TestRefusalJudgesTheWindowLast(t *testing.T) {
 	}
 }
 
-// A window whose end is no time must not pass for an open one, nor an unset one for a
-// closed one.
+// A window with an invalid end must not count as open, nor an unset window as closed.
 func TestRefusalNeedsAWindowsEndToBeATime(t *testing.T) {
 	t.Parallel()
 	values := gates.Values{substrate: "on", enabled: "on", dryRun: "off", gates.WindowUntil: "soon"}
@@ -72,7 +71,7 @@ func TestRefusalNeedsAWindowsEndToBeATime(t *testing.T) {
 	require.True(t, open, "no window closes nothing")
 }
 
-// An end that is read wrongly closes a window in the night, or leaves it open.
+// If an end is read wrongly, the window closes too early or stays open.
 func TestWindowTakesATimeWithItsOffset(t *testing.T) {
 	t.Parallel()
 
@@ -106,7 +105,7 @@ func TestWindowTakesATimeWithItsOffset(t *testing.T) {
 
 func window(value string) gates.Values { return gates.Values{gates.WindowUntil: value} }
 
-// "For ever" and "not at all" are ends too, and no end is none.
+// infinity and -infinity are ends too. Without an end the window never ends.
 func TestWindowKnowsInfinityAndUnset(t *testing.T) {
 	t.Parallel()
 
@@ -129,8 +128,8 @@ func TestWindowKnowsInfinityAndUnset(t *testing.T) {
 	}
 }
 
-// A window whose end depends on who reads it, or on when, ends for one reaper
-// and not for the other, or never.
+// If the end of a window depended on its reader or on the time of the read, it would end
+// for one reaper and not for another, or never.
 func TestWindowRefusesWhatIsNoTimeWithItsOffset(t *testing.T) {
 	t.Parallel()
 
@@ -197,8 +196,8 @@ func TestWindowRefusesWhatIsNoTimeWithItsOffset(t *testing.T) {
 	}
 }
 
-// Whatever people type, it is a time that can be written again and read as the
-// same, or the error names it.
+// For any text, the end is a time that is read again as the same time after it is written,
+// or the error has the value.
 func FuzzWindow(f *testing.F) {
 	for _, seed := range []string{
 		"2026-01-02T03:04:05Z", "2026-01-02 03:04:05.678+05:30", "infinity", "-infinity", " 0001-01-01t00:00:00-15:59:59\n",

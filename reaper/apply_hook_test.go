@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 
 	"github.com/jackc/pgx/v5"
@@ -159,16 +160,29 @@ func TestASwallowedErrorDoesNotSpoilTheCallersTransaction(t *testing.T) {
 	require.Equal(t, map[string]int{"leased": 1}, reapertest.States(t, tx))
 }
 
-// A hook that commits the transaction itself: what was done was done, and "nothing
-// has changed" would be a lie.
-func TestAHookThatCommitsMakesTheOutcomeUnknown(t *testing.T) {
+// A hook or a mover that ends the transaction itself: what was done may have been done,
+// and neither "nothing has changed" nor a list of actions would be true.
+func TestCodeThatEndsTheTransactionMakesTheOutcomeUnknown(t *testing.T) {
 	t.Parallel()
-	pool := reapertest.OpenQueue(t)
-	reapertest.Stale(t, pool, "kind", 1, 0, 5)
+	tests := map[string]reaper.Config{
+		"a hook that commits":        {OnApply: func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error { return tx.Commit(ctx) }},
+		"a hook that commits by SQL": {OnApply: sqlHook("commit")},
+		"a hook that rolls back":     {OnApply: sqlHook("rollback")},
+		"a mover that commits": {DeadLetter: deadletter.MoverFunc(
+			func(ctx context.Context, tx pgx.Tx, batch deadletter.Batch) ([]deadletter.Receipt, error) {
+				receipts, err := deadletter.Table{}.Move(ctx, tx, batch)
+				return receipts, errors.Join(err, tx.Commit(ctx))
+			})},
+	}
+	for name, cfg := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := reapertest.OpenQueue(t)
+			reapertest.Stale(t, pool, "kind", 1, 4, 5)
 
-	_, err := reapertest.New(t, pool, reaper.Config{OnApply: func(ctx context.Context, tx pgx.Tx, _ *reaper.ApplyResult) error {
-		return tx.Commit(ctx)
-	}}).Apply(t.Context(), reapertest.Actor, 10)
+			_, err := reapertest.New(t, pool, cfg).Apply(t.Context(), reapertest.Actor, 10)
 
-	require.ErrorIs(t, err, reaper.ErrOutcomeUnknown)
+			require.ErrorIs(t, err, reaper.ErrOutcomeUnknown)
+		})
+	}
 }

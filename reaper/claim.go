@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -21,8 +22,8 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 		return nil, "", fmt.Errorf("reaper: begin: %w", err)
 	}
 	a.tx.Setting(a.queueFirstSettings)
-	if known := a.r.tables.Load(); a.looksFirst(known) {
-		reason, err = a.look(ctx, known)
+	if known := a.r.tables.Load(); a.needsPrecheck(known) {
+		reason, err = a.precheck(ctx, known)
 	} else {
 		a.tables = *known
 	}
@@ -30,12 +31,12 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 		return nil, reason, err
 	}
 	batch := a.firstBatch()
-	evaluate := a.queueGates(batch, true)
+	a.queueGates(batch, true)
 	read := a.queueClaim(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
-		return nil, "", &claimError{err}
+		return nil, "", &claimError{err: err, atGates: a.isOfGates(err)}
 	}
-	if reason, err = evaluate(ctx); err == nil && reason == "" {
+	if reason, err = a.refusal(ctx); err == nil && reason == "" {
 		jobs, err = read()
 	}
 	return jobs, reason, err
@@ -46,27 +47,28 @@ func (a *attempt) begin(ctx context.Context) (jobs []*claimedJob, reason string,
 func (a *attempt) firstBatch() *pgx.Batch {
 	batch := a.tx.Batch()
 	if a.r.nested && a.now.IsZero() {
-		batch.Queue("select now()").QueryRow(func(row pgx.Row) error { return row.Scan(&a.now) })
+		batch.Queue("select " + sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&a.now, &a.plainStyles) })
 	}
 	return batch
 }
 
-// looksFirst reports whether there is something to read before the claim.
-func (a *attempt) looksFirst(known *stmt.Tables) bool {
-	return known == nil || a.lookFirst || a.r.source == nil || a.limitsStale() || a.r.refused.Load()
+// needsPrecheck reports whether there is something to read before the claim.
+func (a *attempt) needsPrecheck(known *stmt.Tables) bool {
+	return known == nil || a.prechecks || a.r.source == nil || a.limitsStale() || a.r.refused.Load()
 }
 
 // look sends the beginning of the transaction by itself, and reads without a lock
 // what may refuse the apply: so a gate that stays closed costs no lock, and one that
 // is closed is told before an error of the claim. A source of the caller's own is
 // read here. It also finds out what is known of the tables, if that is not known yet.
-func (a *attempt) look(ctx context.Context, known *stmt.Tables) (reason string, err error) {
+func (a *attempt) precheck(ctx context.Context, known *stmt.Tables) (reason string, err error) {
 	batch := a.firstBatch()
 	if known == nil {
 		known = &stmt.Tables{}
 		known.Queue(batch, a.r.cfg.Queue.Name, a.r.letters)
+		known.QueueZone(batch, a.r.cfg.Queue.Name, a.r.cfg.Queue.Columns.ScheduledAt)
 	}
-	evaluate := a.queueGates(batch, false)
+	a.queueGates(batch, false)
 	overfull := a.queueOverfull(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
 		return "", fmt.Errorf("reaper: read gates: %w", err)
@@ -74,32 +76,55 @@ func (a *attempt) look(ctx context.Context, known *stmt.Tables) (reason string, 
 	a.tables = *known
 	a.r.tables.Store(known)
 	if a.r.source == nil {
-		evaluate = a.readGates
+		reason, err = a.readGates(ctx)
+	} else {
+		reason, err = a.refusal(ctx)
 	}
-	if reason, err = evaluate(ctx); err == nil && reason == "" && *overfull {
+	if err == nil && reason == "" && *overfull {
 		reason = ReasonMaxStaleExceeded
+	}
+	if err == nil && reason == "" {
+		err = a.checkZone()
 	}
 	return reason, err
 }
 
-// queueGates queues the reading of the gates. The function it returns gives the
-// reason for a refusal once the batch was answered. Of an answer that is unclear the
-// source itself says what it means.
-func (a *attempt) queueGates(batch *pgx.Batch, fence bool) func(context.Context) (string, error) {
-	if a.r.source == nil {
-		return func(context.Context) (string, error) { return "", nil }
+// checkZone reports a time to run that would be taken for one in the session's zone.
+func (a *attempt) checkZone() error {
+	if zoneless := a.tables.Zoneless; zoneless != nil && *zoneless != a.r.cfg.Queue.TimesInUTC {
+		return fmt.Errorf("%w, or the time to run is not of its kind", ErrLeaseType)
 	}
-	answer := a.r.source.Queue(batch, gates.Keys(), fence)
-	return func(ctx context.Context) (string, error) {
-		if len(answer.Unclear) == 0 {
-			return a.evaluate(answer.Values)
-		}
-		values, err := a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
-		if err != nil {
-			return "", fmt.Errorf("reaper: read gates: %w", err)
-		}
-		return a.evaluate(values)
+	return nil
+}
+
+// queueGates queues the reading of the gates. A source of the caller's own is read by
+// precheck.
+func (a *attempt) queueGates(batch *pgx.Batch, fence bool) {
+	if a.r.source != nil {
+		a.gates = a.r.source.Queue(batch, gates.Keys(), fence)
 	}
+}
+
+// refusal is the reason for a refusal, once the gates were answered. Of an answer that is
+// unclear the source itself says what it means.
+func (a *attempt) refusal(ctx context.Context) (reason string, err error) {
+	switch {
+	case a.gates == nil:
+		return "", nil
+	case len(a.gates.Unclear) == 0:
+		return a.evaluate(a.gates.Values)
+	}
+	values, err := a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
+	if err != nil {
+		return "", fmt.Errorf("reaper: read gates: %w", err)
+	}
+	return a.evaluate(values)
+}
+
+// isOfGates reports whether an error of the exchange that claims came from reading the
+// gates. One that came before, when the statements were prepared, may be the claim's.
+func (a *attempt) isOfGates(err error) bool {
+	return a.gates != nil && !a.gates.Read && !errors.As(err, new(pgx.ErrPreprocessingBatch))
 }
 
 // readGates reads a source of the caller's own.
@@ -109,7 +134,10 @@ func (a *attempt) readGates(ctx context.Context) (reason string, err error) {
 		values, err = a.r.cfg.Gates.Read(ctx, a.tx.Tx, gates.Keys())
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil && a.isBroken():
+		return "", fmt.Errorf("reaper: read gates: %w", err)
+	case err != nil:
 		return "", &sourceError{err}
 	}
 	return a.evaluate(values)
@@ -141,11 +169,11 @@ func (a *attempt) queueOverfull(batch *pgx.Batch) *bool {
 
 // claim claims the next batch of a transaction that has claimed already.
 func (a *attempt) claim(ctx context.Context) ([]*claimedJob, error) {
-	a.req.after = *a.more
+	a.req.after = *a.next
 	batch := &pgx.Batch{}
 	read := a.queueClaim(batch)
 	if err := a.tx.Send(ctx, batch); err != nil {
-		return nil, &claimError{err}
+		return nil, &claimError{err: err}
 	}
 	return read()
 }
@@ -155,7 +183,7 @@ func (a *attempt) claim(ctx context.Context) ([]*claimedJob, error) {
 func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 	var jobs []*claimedJob
 	scan := func(found pgx.Rows) (err error) {
-		jobs, err = scanClaim(found)
+		jobs, err = a.r.cfg.Queue.scanClaim(found)
 		return err
 	}
 	if a.req.plan != nil {
@@ -170,9 +198,9 @@ func (a *attempt) queueClaim(batch *pgx.Batch) func() ([]*claimedJob, error) {
 	}
 	return func() ([]*claimedJob, error) {
 		a.jobs = append(a.jobs, jobs...)
-		a.more = nil
+		a.next = nil
 		if len(jobs) == a.req.limit && a.req.plan == nil {
-			a.more = jobs[len(jobs)-1].cursor()
+			a.next = jobs[len(jobs)-1].cursor()
 		}
 		return jobs, a.assignDelays(jobs)
 	}
@@ -192,7 +220,7 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 	return recoverPanic("reaper: backoff policy", func() error {
 		for _, job := range jobs {
 			if !job.exhausted {
-				job.delaySec = min(max(a.r.cfg.Backoff.DelaySec(job.bumped, a.baseSec), 0), backoff.MaxSec)
+				job.delaySec = min(max(a.r.cfg.backoffOf(job.kind).DelaySec(job.bumped, a.baseSec), 0), backoff.MaxSec)
 			}
 		}
 		return nil
@@ -200,14 +228,20 @@ func (a *attempt) assignDelays(jobs []*claimedJob) error {
 }
 
 // checkLeaseType reports a lease's end without a time zone, which would be taken
-// for one in the session's zone, and live leases for stale ones.
-func checkLeaseType(rows pgx.Rows) error {
+// for one in the session's zone, and live leases for stale ones; and a scheduled time
+// of the same kind, where it is read.
+func (t Table) checkLeaseType(rows pgx.Rows) error {
 	if err := rows.Err(); err != nil { // such rows have no fields to ask for
 		return err
 	}
+	times := map[string]string{"lease_until": t.Columns.LeaseUntil, "scheduled_at": t.Columns.ScheduledAt}
+	hint := "if it is a timestamp that holds UTC, set Table.TimesInUTC"
+	if t.TimesInUTC {
+		hint = "Table.TimesInUTC is for timestamp without time zone"
+	}
 	for _, field := range rows.FieldDescriptions() {
-		if field.Name == "lease_until" && field.DataTypeOID != pgtype.TimestamptzOID {
-			return ErrLeaseType
+		if column, isTime := times[field.Name]; isTime && field.DataTypeOID != pgtype.TimestamptzOID {
+			return fmt.Errorf("%w: column %q; %s", ErrLeaseType, column, hint)
 		}
 	}
 	return nil

@@ -58,21 +58,25 @@ type Config struct {
 	// [backoff.Exponential] without jitter, over the operators' base.
 	Backoff backoff.Policy
 
+	// KindBackoff is Backoff for single kinds, spelled just so, also where the column is a
+	// citext. Default: Backoff for all.
+	KindBackoff map[string]backoff.Policy
+
 	// Grace is how far past its end a lease must be to count as stale, by the
-	// database's clock. It is rounded down to whole microseconds, and one that is
-	// nothing then is [ErrGrace]. Too short for workers that renew late, and their
-	// jobs are given away while they run; too long, and dead workers' jobs lie
-	// idle. Default 0: stale at once.
+	// database's clock. It is rounded down to whole microseconds; one above 0 that
+	// rounds to 0 is [ErrGrace]. If it is too short for workers that renew late, their
+	// jobs are given to others while they run; if it is too long, dead workers' jobs
+	// wait. Default 0: stale at once.
 	Grace time.Duration
 
-	// Kinds are the kinds of jobs that this reaper settles, as the queue's column
+	// Kinds are the kinds of jobs that this reaper reaps, as the queue's column
 	// of kinds has them; a job without a kind counts as of the kind "". The others
 	// are as if they were not there, for a dry run and MaxStale too. A kind that
-	// no reaper settles hangs when its worker dies. Default nil: all. A list that is
-	// empty and not nil is [ErrKind], since all is not what it says.
+	// no reaper reaps hangs when its worker dies. Default nil: all. A list that is
+	// empty and not nil is [ErrKind], since an empty list does not mean all.
 	Kinds []string
 
-	// ExceptKinds are kinds that this reaper does not settle, also when Kinds has
+	// ExceptKinds are kinds that this reaper does not reap, also when Kinds has
 	// them. Default: none.
 	ExceptKinds []string
 
@@ -83,9 +87,9 @@ type Config struct {
 	KindGrace map[string]time.Duration
 
 	// MaxStale refuses an apply that finds more stale leases than this, as
-	// [ReasonMaxStaleExceeded]: then something else than a dead worker has
-	// happened, and a person should look: with DryRun, then raise it, or drain
-	// with a Reaper that has none. Too low, and an ordinary crash of a large
+	// [ReasonMaxStaleExceeded]: then more than a dead worker has
+	// happened, and a person should look with DryRun. Then raise it, or drain with a
+	// Reaper that has none. Too low, and an ordinary crash of a large
 	// worker stops the reaper; too high, and it guards nothing. Default 0: no
 	// maximum.
 	MaxStale int
@@ -99,13 +103,12 @@ type Config struct {
 	// LockTimeout is how long a statement of the reaper's own transactions waits
 	// for a lock: a foreign key's parent, a unique key of an open transaction, a
 	// table under DDL. A row that waits longer is a [Failure] with the SQLSTATE
-	// 55P03; the others are settled. A table that is locked for longer is an error
-	// with it. A transaction of the caller's keeps the
-	// caller's setting. Too low, and jobs fail that a short transaction of
-	// somebody else's holds up; too high, and one long transaction delays a whole
-	// batch, which keeps its own rows and the gates locked meanwhile. It is rounded
-	// up to whole milliseconds, of which PostgreSQL takes 2147483647 at most; more
-	// is [ErrLockTimeout]. Default 0: one second.
+	// 55P03; the others are reaped. A table that is locked for longer is an error
+	// with that SQLSTATE. A transaction of the caller's keeps the caller's setting. Too
+	// low, and jobs fail because of another's short transaction; too high, and one long
+	// transaction delays a whole batch, which keeps its own rows and the gates locked
+	// meanwhile. It is rounded up to whole milliseconds, of which PostgreSQL takes
+	// 2147483647 at most; more is [ErrLockTimeout]. Default 0: one second.
 	LockTimeout time.Duration
 
 	// OnApply is called inside the transaction of an apply that changed
@@ -135,6 +138,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.KindBackoff = maps.Clone(c.KindBackoff)
 	c.LockTimeout = cmp.Or(c.LockTimeout, defaultLockTimeout)
 	return c
 }
@@ -147,12 +151,26 @@ func (c Config) validate() error {
 	if c.CountUpTo < 0 {
 		faults = append(faults, fmt.Errorf("%w: CountUpTo %d", ErrNegative, c.CountUpTo))
 	}
+	for _, kind := range slices.Sorted(maps.Keys(c.KindBackoff)) {
+		faults = append(faults, checkKind(kind), checkPart(fmt.Sprintf("KindBackoff of %q", kind), c.KindBackoff[kind]))
+	}
+	if c.Queue.Columns.JobKind == None && len(c.KindBackoff) > 0 {
+		faults = append(faults, fmt.Errorf("%w: the queue has no column of kinds", ErrKind))
+	}
 	return errors.Join(append(faults,
 		validateScope(c.scope(), c.Queue.Columns.JobKind == None),
 		checkPart("Gates", c.Gates),
 		checkPart("DeadLetter", c.DeadLetter),
 		checkPart("Backoff", c.Backoff),
 	)...)
+}
+
+// backoffOf is the policy of a kind.
+func (c *Config) backoffOf(kind string) backoff.Policy {
+	if policy, ok := c.KindBackoff[kind]; ok {
+		return policy
+	}
+	return c.Backoff
 }
 
 // scope is which leases are this reaper's.

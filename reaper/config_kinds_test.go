@@ -15,7 +15,7 @@ import (
 
 // Two teams share a queue, and each reaps its own kinds. What the dry run shows is
 // what the apply does, and another team's job is never touched.
-func TestKindsNarrowWhatIsSettled(t *testing.T) {
+func TestKindsNarrowWhatIsReaped(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
@@ -111,7 +111,7 @@ func TestRunForeseesTheEndOfAKindsGrace(t *testing.T) {
 	require.Equal(t, map[string]int{"leased": 1, "retry_waiting": 3}, reapertest.States(t, pool))
 }
 
-// A wrong kind shows at once, not as jobs that are never settled.
+// A wrong kind shows at once, not as jobs that are never reaped.
 func TestNewRefusesKindsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	pool := reapertest.OpenQueue(t)

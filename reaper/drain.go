@@ -8,7 +8,7 @@ import (
 
 // DrainResult adds up what the batches of a drain did.
 type DrainResult struct {
-	Refused         bool   `json:"refused"`          // a gate was closed, at the first batch or a later one
+	Refused         bool   `json:"refused"`          // at the first batch or a later one
 	Reason          string `json:"reason,omitempty"` // why it was refused
 	Batches         int    `json:"batches"`          // that found something
 	ResetCount      int    `json:"reset_count"`
@@ -16,11 +16,12 @@ type DrainResult struct {
 	FailedCount     int    `json:"failed_count"` // jobs that were rejected; each is tried once
 }
 
-// Drain applies batch after batch, each in a transaction of its own, until the
-// backlog is through, or a gate closes in between; then the result is Refused and
-// still holds what was done before. It goes through the backlog once, oldest lease
-// first, so jobs that are rejected or locked by someone else are passed and do not
-// hide those behind them. Memory does not grow with the backlog.
+// Drain applies batch after batch, each in a transaction of its own, until it has gone
+// through the backlog or a batch is refused: by a gate that closes in between, or by
+// [Config.MaxStale]. Then the result is Refused and still holds what was done before.
+// It goes through the backlog once, oldest lease
+// first, so jobs that are rejected, or locked by someone else, do not keep those after
+// them from being reaped. Memory does not grow with the backlog.
 //
 // Concurrent drains, those of [Reaper.Run] among them, divide the backlog: each
 // skips what the others have locked.

@@ -15,8 +15,8 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// A backlog of many batches is settled by one call, and the sums are right.
-func TestDrainSettlesTheBacklog(t *testing.T) {
+// A backlog of many batches is reaped by one call, and the sums are right.
+func TestDrainReapsTheBacklog(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct{ batch, batches int }{
@@ -42,7 +42,7 @@ func TestDrainSettlesTheBacklog(t *testing.T) {
 }
 
 // Jobs that share one instant, as a worker's that claimed them together do, must
-// neither be settled twice nor be passed by at the edge of a batch.
+// neither be reaped twice nor be passed by at the edge of a batch.
 func TestDrainGoesThroughLeasesThatEndTogether(t *testing.T) {
 	t.Parallel()
 	for _, leaseUntil := range []string{"2026-01-01 00:00:00.000001+00", "-infinity", "0044-03-15 00:00:00+00 BC"} {

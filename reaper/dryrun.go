@@ -19,7 +19,7 @@ import (
 // [Config.CountUpTo].
 //
 // It cannot write: its transaction is read-only. It needs SELECT on the queue's
-// nine columns, waits for no row lock, and runs on a hot standby. Everything is
+// columns but for scheduled_at and last_error, waits for no row lock, and runs on a hot standby. Everything is
 // read in one snapshot, and times are the database's.
 //
 // A limit below 1 is [ErrLimit]. A lease's end that is no timestamptz is
@@ -60,7 +60,7 @@ func (r *Reaper) dryRun(ctx context.Context, limit int) (*DryRunResult, error) {
 	batch.Queue("set transaction read only") // a savepoint does not inherit it
 	r.queueDryRun(batch, limit).Query(func(found pgx.Rows) error {
 		defer found.Close()
-		if err := checkLeaseType(found); err != nil {
+		if err := r.cfg.Queue.checkLeaseType(found); err != nil {
 			return err
 		}
 		return pgxscan.ScanAll(&rows, found)

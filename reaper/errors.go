@@ -33,6 +33,10 @@ var (
 	// mapping names for two things at once.
 	ErrDuplicateName = errors.New("reaper: queue: duplicate name")
 
+	// ErrMapping is wrapped by New's error for each part of Config.Queue that cannot
+	// be, alone or with another part.
+	ErrMapping = errors.New("reaper: queue: impossible mapping")
+
 	// ErrGrace is wrapped by New's error for each grace that is above 0 and below a
 	// microsecond.
 	ErrGrace = errors.New("reaper: grace is below a microsecond")
@@ -59,16 +63,18 @@ var (
 	// connection whose transactions are read-only.
 	ErrReadOnly = errors.New("reaper: the transaction is read-only")
 
-	// ErrLeaseType is wrapped by the error of a call that finds a lease's end
-	// which is not a timestamp with time zone.
+	// ErrLeaseType is wrapped by the error of a call that finds a lease's end, or of an
+	// apply that finds a time to run, which is not a timestamp with time zone; or, with
+	// Table.TimesInUTC, one without.
 	ErrLeaseType = errors.New("reaper: the lease_until column is not a timestamptz")
 
 	// ErrOutcomeUnknown is wrapped by the error of an apply whose connection
-	// broke, or whose context ended, during the exchange that commits, which also
-	// holds the last writes unless there is an OnApply or a mover in Go: it
-	// happened whole or not at all, and nobody can know which. Any other error
-	// means that nothing has changed. Calling again is safe either way: what was
-	// reaped is not stale any more.
+	// broke, or whose context ended, during the exchange that commits. That exchange
+	// also writes, on a pool or a connection without OnApply, if jobs are moved by
+	// deadletter.Table or InPlace or none is moved. The apply happened whole or not
+	// at all, and nobody can know which. Any other error means that nothing has
+	// changed. Calling again is safe either way: what was reaped is not stale any
+	// more.
 	ErrOutcomeUnknown = errors.New("reaper: connection broke during commit, outcome unknown")
 
 	// ErrReceiptCount is wrapped by the error of an apply whose mover did not
@@ -76,18 +82,30 @@ var (
 	ErrReceiptCount = errors.New("reaper: mover did not return one receipt for each job")
 )
 
-// settleError is an error that came while jobs were settled, or, from a deferred
+// writeError is an error that came while jobs were written, or, from a deferred
 // constraint, at the commit.
-type settleError struct {
+type writeError struct {
 	err      error
 	atCommit bool
 }
 
-func (e *settleError) Error() string { return e.err.Error() }
-func (e *settleError) Unwrap() error { return e.err }
+func (e *writeError) Error() string { return e.err.Error() }
+func (e *writeError) Unwrap() error { return e.err }
+
+// prefixed says where an error comes from, unless it says so itself.
+func prefixed(what string, err error) error {
+	var mover *moverError
+	if errors.As(err, &mover) || errors.Is(err, ErrReceiptCount) || errors.Is(err, ErrOutcomeUnknown) {
+		return err
+	}
+	return fmt.Errorf("reaper: %s: %w", what, err)
+}
 
 // claimError is an error of the exchange that claims.
-type claimError struct{ err error }
+type claimError struct {
+	err     error
+	atGates bool // the gates were not read, so it is the settings' that are locked, say
+}
 
 func (e *claimError) Error() string { return fmt.Sprintf("reaper: claim stale leases: %v", e.err) }
 func (e *claimError) Unwrap() error { return e.err }
@@ -99,9 +117,12 @@ type blockedError struct{ err error }
 func (e *blockedError) Error() string { return e.err.Error() }
 func (e *blockedError) Unwrap() error { return e.err }
 
-// wrapReadOnly marks the errors that have a sentinel of the library's.
+// wrapReadOnly marks the error of a transaction that cannot write. It shows in the claim
+// or before; what comes later is about another database.
 func wrapReadOnly(err error) error {
-	if pgtx.Code(err) == pgtx.CodeReadOnly {
+	var writing *writeError
+	var hook *hookError
+	if pgtx.Code(err) == pgtx.CodeReadOnly && !errors.As(err, &writing) && !errors.As(err, &hook) {
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}
 	return err
@@ -122,8 +143,8 @@ func checkActor(actor string) error {
 }
 
 // recoverPanic calls code of the caller's. A panic in it becomes an error, since it
-// would end a service because of one job. An error that was panicked with can be
-// told by errors.Is.
+// would end a service because of one job. The value of the
+// panic, if it is an error, is found by errors.Is.
 func recoverPanic(what string, call func() error) (err error) {
 	defer func() {
 		p := recover()
@@ -161,11 +182,9 @@ func (e *sourceError) Unwrap() error { return e.err }
 // errTooLong is wrapped by the error of a loop's apply that reached applyTimeout.
 var errTooLong = errors.New("reaper: the apply took longer than 5 minutes")
 
-// faultOf tells what an error says of the database. The gates of a source of the
-// caller's own may be in another one.
+// faultOf says what an error means for the database. A source may use another one.
 func faultOf(err error) loop.Fault {
 	var source *sourceError
-	var blocked *blockedError
 	switch {
 	case errors.Is(err, errTooLong):
 		return loop.TimedOut
@@ -173,10 +192,32 @@ func faultOf(err error) loop.Fault {
 		return loop.Outage
 	case errors.As(err, &source):
 		return loop.Other
-	case errors.As(err, &blocked) && pgtx.Code(err) == pgtx.CodeLockNotAvailable:
-		return loop.Other // the dead letters' table is locked
 	}
-	return loop.FaultOf(err)
+	fault := loop.FaultOf(err)
+	if fault == loop.Outage && noWorkerMeets(err) {
+		return loop.Other
+	}
+	return fault
+}
+
+// noWorkerMeets reports whether an error came from what workers have nothing to do with:
+// another database, or a lock on the settings, the dead letters or a table of a hook. A
+// transaction that could claim is not read-only itself.
+func noWorkerMeets(err error) bool {
+	var mover *moverError
+	var claiming *claimError
+	var blocked *blockedError
+	var writing *writeError
+	var hook *hookError
+	switch {
+	case errors.As(err, &mover):
+		return true
+	case pgtx.Code(err) == pgtx.CodeLockNotAvailable:
+		return errors.As(err, &claiming) && claiming.atGates || errors.As(err, &blocked) || errors.As(err, &hook)
+	case pgtx.Code(err) == pgtx.CodeReadOnly:
+		return errors.As(err, &writing) || errors.As(err, &blocked)
+	}
+	return false
 }
 
 // isUnreachable tells an error of the connection from one of the caller's code or the
@@ -184,8 +225,9 @@ func faultOf(err error) loop.Fault {
 func isUnreachable(err error) bool {
 	var hook *hookError
 	var mover *moverError
+	var blocked *blockedError
 	var source *sourceError
-	if errors.As(err, &mover) { // its SQLSTATE may be another server's
+	if errors.As(err, &mover) || errors.As(err, &blocked) { // its SQLSTATE may be another server's
 		return false
 	}
 	if pgtx.Code(err) == "" && (errors.As(err, &hook) || errors.As(err, &source) || errors.Is(err, errTooLong)) {

@@ -55,6 +55,13 @@ func TestWhatAnErrorSaysOfTheDatabase(t *testing.T) {
 		"a mover that is not at home":     {&moverError{io.EOF}, loop.Other},
 		"settings in a full database":     {&sourceError{serverError("53100")}, loop.Other},
 		"a lock on the dead letters":      {&blockedError{serverError("55P03")}, loop.Other},
+		"settings that are locked":        {&claimError{err: serverError("55P03"), atGates: true}, loop.Other},
+		"a queue that is locked":          {&claimError{err: serverError("55P03")}, loop.Outage},
+		"a hook that waits for a lock":    {&hookError{serverError("55P03")}, loop.Other},
+		"a mover's full disk elsewhere":   {&moverError{serverError("53100")}, loop.Other},
+		"a mover's time-out":              {&moverError{serverError("57014")}, loop.TimedOut},
+		"dead letters elsewhere, away":    {&blockedError{serverError("08001")}, loop.Other},
+		"the same, read-only":             {&blockedError{serverError("25006")}, loop.Other},
 		"dead letters on a full disk":     {&blockedError{serverError("53100")}, loop.Outage},
 		"every job rejected, no memory":   {drained(&ApplyResult{Failures: []Failure{{SQLState: "53200"}}}), loop.Outage},
 	}

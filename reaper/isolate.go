@@ -13,29 +13,38 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// settleGroups resets and then moves jobs in groups, so that those which are
+// writeGroups resets and then moves jobs in groups, so that those which are
 // rejected stand alone. When no job can be moved at all, for a reason that may be no
 // job's, the resets stay, and each job that was to be moved fails.
-func (a *attempt) settleGroups(ctx context.Context, resets, moves []*claimedJob) error {
+func (a *attempt) writeGroups(ctx context.Context, resets, moves []*claimedJob) error {
 	if err := a.restorePlanner(ctx); err != nil {
 		return err
 	}
-	resetter := a.groups(a.resetGroup)
+	resetter := a.groupWriter(a.resetGroup)
 	resetter.LockProbe = a.r.sql.LockQueue
 	if err := resetter.Write(ctx, resets); err != nil || resetter.Blocked != nil {
-		return cmp.Or(err, resetter.Blocked)
+		return prefixed("write jobs", cmp.Or(err, resetter.Blocked))
 	}
-	mover := a.groups(a.moveGroup)
+	mover := a.groupWriter(a.moveGroup)
 	mover.Again = unbump
-	if a.r.letters != nil {
+	switch {
+	case a.r.inPlace:
+		mover.LockProbe = a.r.sql.LockQueue
+	case a.r.letters != nil:
 		mover.LockProbe = a.r.sql.LockQueue + ";" + a.r.sql.LockLetters
 	}
-	mover.WritesLater = a.r.letters == nil && a.r.function == nil
+	mover.WritesLater = a.r.callsMover()
 	mover.Blocks = func(err error) bool { return errors.Is(err, deadletter.ErrUnavailable) }
 	if err := mover.Write(ctx, moves); err != nil {
-		return err
+		return prefixed("write jobs", err)
 	}
-	a.blocked = cmp.Or(a.blocked, mover.Blocked)
+	if len(resets) == 0 && pgtx.Code(mover.Blocked) == pgtx.CodeLockNotAvailable {
+		// Resets would have shown whose lock it is.
+		if _, err := a.tx.Exec(ctx, a.r.sql.LockQueue, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return prefixed("write jobs", err)
+		}
+	}
+	a.moverErr = cmp.Or(a.moverErr, mover.Blocked)
 	return nil
 }
 
@@ -52,7 +61,7 @@ func (a *attempt) restorePlanner(ctx context.Context) error {
 const timedOutBudget = time.Second
 
 // groups writes jobs in groups.
-func (a *attempt) groups(
+func (a *attempt) groupWriter(
 	queue func(*pgx.Batch, []*claimedJob) func(context.Context) error,
 ) *isolate.Writer[*claimedJob] {
 	w := &isolate.Writer[*claimedJob]{
@@ -81,7 +90,7 @@ func (a *attempt) resetGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.
 
 // moveGroup queues the move of a group.
 func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
-	if a.r.letters == nil {
+	if !a.r.inPlace && a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
 	sql := a.rows().Insert
@@ -94,7 +103,7 @@ func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	return func(context.Context) error {
 		rejected := closed.rejected()
 		for _, job := range jobs {
-			if !letters.give(job) {
+			if !a.giveReceipt(job, letters) {
 				rejected[job] = errNotStored
 			}
 		}
@@ -105,10 +114,10 @@ func (a *attempt) moveGroup(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 // unbump gives a job that is to be moved back the attempts that it has, when a CHECK
 // rejects one more.
 func unbump(job *claimedJob, cause error) bool {
-	if pgtx.Code(cause) != pgtx.CodeCheckViolation || job.bumped == job.attempts {
+	if pgtx.Code(cause) != pgtx.CodeCheckViolation || job.bumped == job.counter {
 		return false
 	}
-	job.bumped = job.attempts
+	job.bumped = job.counter
 	return true
 }
 
@@ -173,8 +182,8 @@ func rejection(causes map[*claimedJob]error) error {
 	return &isolate.RejectedError[*claimedJob]{Causes: causes}
 }
 
-// mayConcernRows reports whether an error that came while jobs were settled may
-// concern some of them, so that the others could be settled without them, or the
+// mayConcernRows reports whether an error that came while jobs were written may
+// concern some of them, so that the others could be written without them, or the
 // resets without the moves.
 func mayConcernRows(err error) bool {
 	var hook *hookError
@@ -186,7 +195,7 @@ func mayConcernRows(err error) bool {
 		return true
 	}
 	if pgtx.Code(err) != "" {
-		return pgtx.IsServerError(err) && pgtx.Code(err) != pgtx.CodeReadOnly
+		return pgtx.IsServerError(err)
 	}
 	var rejected *isolate.RejectedError[*claimedJob]
 	return errors.As(err, &rejected)

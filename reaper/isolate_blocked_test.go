@@ -160,14 +160,14 @@ func TestRejectedJobsHideNothing(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
-		rejected, limit, settled, failed int
-		more                             bool
+		rejected, limit, reaped, failed int
+		more                            bool
 	}{
-		"one batch of them":          {rejected: 2, limit: 2, settled: 2, failed: 2, more: true},
-		"nine batches of them":       {rejected: 18, limit: 2, settled: 2, failed: 18, more: true},
-		"ten batches of them":        {rejected: 20, limit: 2, settled: 0, failed: 20, more: true},
-		"a part of a batch":          {rejected: 3, limit: 2, settled: 1, failed: 3, more: true},
-		"fewer than the batch holds": {rejected: 3, limit: 20, settled: 5, failed: 3, more: false},
+		"one batch of them":          {rejected: 2, limit: 2, reaped: 2, failed: 2, more: true},
+		"nine batches of them":       {rejected: 18, limit: 2, reaped: 2, failed: 18, more: true},
+		"ten batches of them":        {rejected: 20, limit: 2, reaped: 0, failed: 20, more: true},
+		"a part of a batch":          {rejected: 3, limit: 2, reaped: 1, failed: 3, more: true},
+		"fewer than the batch holds": {rejected: 3, limit: 20, reaped: 5, failed: 3, more: false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestRejectedJobsHideNothing(t *testing.T) {
 
 			result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{}), test.limit)
 
-			require.Equal(t, test.settled, result.ResetCount)
+			require.Equal(t, test.reaped, result.ResetCount)
 			reapertest.RequireFailures(t, pool, result, "check", "23514", test.failed)
 			require.Equal(t, test.more, result.More)
 		})

@@ -3,6 +3,9 @@ package reaper_test
 import (
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 
 	"github.com/stretchr/testify/require"
@@ -68,6 +71,57 @@ func TestManyBadRowsStopNobody(t *testing.T) {
 			}
 			require.Equal(t, test.good, reapertest.One[int](t, pool, `select count(*)::int from job_dead_letter`))
 			require.Equal(t, result.FailedCount, reapertest.States(t, pool)["leased"])
+		})
+	}
+}
+
+// One job whose function is told by another server that it is read-only, and no job of the
+// batch is reset or moved.
+func TestAJobThatMeetsAReadOnlyServerKeepsNoOther(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `create function move(id uuid, actor text, final_error text) returns jsonb language plpgsql as $$
+		begin
+			if exists (select from job_queue q where q.job_id = id and q.job_kind = 'odd') then
+				raise 'elsewhere' using errcode = '25006';
+			end if;
+			return '{}';
+		end $$`)
+	reapertest.Stale(t, pool, "reset", 2, 0, 5)
+	reapertest.Stale(t, pool, "move", 2, 4, 5)
+	reapertest.Stale(t, pool, "odd", 1, 4, 5)
+
+	result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: deadletter.Function{Name: pgx.Identifier{"move"}}}), 10)
+
+	require.Equal(t, 2, result.ResetCount)
+	require.Equal(t, 2, result.DeadLetterCount)
+	require.Equal(t, 1, result.FailedCount)
+}
+
+// An operator greps for the library's name, and does not find an error without it.
+func TestErrorsOfAnApplyBeginWithThePackage(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		schema   string
+		settings map[string]string
+	}{
+		"no dead-letter table": {schema: `drop table job_dead_letter`},
+		"a batch that is too slow": {schema: `create function slow() returns trigger language plpgsql as $$
+			begin if new.state <> 'leased' then perform pg_sleep(5); end if; return new; end $$;
+			create trigger slow before update on job_queue for each row execute function slow()`,
+			settings: map[string]string{"statement_timeout": "600ms"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, test.schema)
+			reapertest.Stale(t, pool, "kind", 4, 4, 5)
+
+			_, err := reapertest.New(t, reapertest.WithSettings(t, pool, test.settings), reaper.Config{}).Apply(t.Context(), reapertest.Actor, 10)
+
+			require.Error(t, err)
+			require.Regexp(t, `^reaper: `, err.Error())
 		})
 	}
 }

@@ -20,7 +20,8 @@ type claimedJob struct {
 	leaseUntil      int64 // microseconds, as time.UnixMicro takes and NegativeInfinity has them
 
 	attempts  int   // as they stand; NULL is 0
-	bumped    int   // one more, unless the column's type cannot hold that
+	counter   int   // the same, or the lost leases where the queue counts those
+	bumped    int   // the counter after the reap, where its column's type can hold that
 	exhausted bool  // it is moved, instead of being reset
 	delaySec  int64 // of a reset
 
@@ -43,7 +44,7 @@ func failureOf(jobID string, err error) *Failure {
 	return failure
 }
 
-// allFailed reports whether none of the jobs was settled.
+// allFailed reports whether none of the jobs was reaped.
 func allFailed(jobs []*claimedJob) bool {
 	return !slices.ContainsFunc(jobs, func(job *claimedJob) bool { return job.failure == nil })
 }
@@ -63,15 +64,23 @@ func (job *claimedJob) cursor() *cursor {
 // scanClaim reads the rows of a claim. It scans them itself, since nothing runs more
 // often: texts are the same bytes in either format, and kinds and owners repeat.
 // Jobs are allocated some at a time, and not copied again.
-func scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
+func (t Table) scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
 	defer rows.Close()
-	if err := checkLeaseType(rows); err != nil {
+	if err := t.checkLeaseType(rows); err != nil {
 		return nil, err
 	}
 	var leaseUntil pgtype.Timestamptz
 	var atEdge pgtype.Bool
 	var job claimedJob
 	columns := []any{nil, &job.address, nil, nil, &leaseUntil, &job.attempts, &atEdge, &job.exhausted}
+	counter := &job.attempts
+	if t.Columns.LostLeases != "" {
+		columns, counter = append(columns, &job.counter), &job.counter
+	}
+	if t.TimesInUTC {
+		columns = append(columns, nil) // checkLeaseType asks for its type
+	}
+	step := t.mapping().Step()
 	repeated := map[string]string{}
 	var block []claimedJob
 	for rows.Next() {
@@ -81,9 +90,9 @@ func scanClaim(rows pgx.Rows) (jobs []*claimedJob, err error) {
 		texts := rows.RawValues()
 		job.id, job.kind, job.owner = string(texts[0]), intern(repeated, texts[2]), intern(repeated, texts[3])
 		job.leaseUntil = fromServer(leaseUntil).UnixMicro()
-		job.bumped = job.attempts
+		job.counter, job.bumped = *counter, *counter
 		if !atEdge.Bool {
-			job.bumped++
+			job.bumped += step
 		}
 		if len(block) == cap(block) {
 			block = make([]claimedJob, 0, min(len(jobs)+1, 100))

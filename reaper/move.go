@@ -15,11 +15,10 @@ import (
 // it returns calls the mover, if its work is not queued too, and closes what it left
 // open.
 func (a *attempt) queueMoverMove(batch *pgx.Batch, jobs []*claimedJob) func(context.Context) error {
-	bump := newTally(jobs)
-	bump.queue(batch, a.rows().Bump, []any{a.r.scope, ids(jobs), addresses(jobs), bumped(jobs)})
-	if a.r.function == nil {
+	bump := a.queueBump(batch, jobs)
+	if a.r.callsMover() {
 		return func(ctx context.Context) error {
-			if err := bump.err(); err != nil {
+			if err := bump(); err != nil {
 				return err
 			}
 			return a.callMover(ctx, jobs)
@@ -28,11 +27,22 @@ func (a *attempt) queueMoverMove(batch *pgx.Batch, jobs []*claimedJob) func(cont
 	receipts := a.queueCall(batch, a.letterBatch(jobs))
 	unclosed := a.queueClose(batch, jobs)
 	return func(context.Context) error {
-		if err := bump.err(); err != nil {
+		if err := bump(); err != nil {
 			return err
 		}
 		return keepReceipts(receipts, jobs, unclosed)
 	}
+}
+
+// queueBump queues the count of the failed attempt, unless the claim has counted it.
+// Once the batch was answered, the function it returns reports what was not counted.
+func (a *attempt) queueBump(batch *pgx.Batch, jobs []*claimedJob) func() error {
+	if a.r.cfg.Queue.mapping().Step() == 0 {
+		return func() error { return nil }
+	}
+	bump := newTally(jobs)
+	bump.queue(batch, a.rows().Bump, []any{a.r.scope, ids(jobs), addresses(jobs), bumped(jobs)})
+	return bump.err
 }
 
 // queueCall queues the call of the mover's function. The function it returns gives the
@@ -55,9 +65,12 @@ func (a *attempt) callMover(ctx context.Context, jobs []*claimedJob) error {
 		receipts, err = a.r.cfg.DeadLetter.Move(ctx, a.tx.Tx, a.letterBatch(jobs))
 		return err
 	})
+	if err := a.checkOpen("the mover"); err != nil {
+		return err
+	}
 	switch {
 	case err == nil:
-	case ctx.Err() != nil || a.tx.Conn().IsClosed():
+	case ctx.Err() != nil || a.isBroken():
 		return fmt.Errorf("reaper: move to dead letters: %w", err)
 	default:
 		return &moverError{err}
@@ -77,7 +90,7 @@ func (a *attempt) letterBatch(jobs []*claimedJob) deadletter.Batch {
 		Jobs: make([]deadletter.Job, len(jobs)), Queue: a.r.deadLetterQueue,
 	}
 	for i, job := range jobs {
-		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: job.bumped}
+		batch.Jobs[i] = deadletter.Job{ID: job.id, Attempts: a.r.cfg.Queue.attemptsAfter(job)}
 	}
 	return batch
 }
@@ -107,7 +120,7 @@ func (a *attempt) queueClose(batch *pgx.Batch, jobs []*claimedJob) map[string]er
 		})
 		return err
 	})
-	batch.Queue(a.r.sql.Unclosed, a.r.scope, ids(jobs)).Query(func(rows pgx.Rows) error {
+	batch.Queue(a.r.sql.Unclosed, ids(jobs)).Query(func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
 			unclosed[id] = errIgnored
 			return nil

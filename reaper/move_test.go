@@ -198,3 +198,19 @@ func TestAnErrorThatIsNoRowsIsTheAppliesError(t *testing.T) {
 	require.Equal(t, map[string]int{"leased": 4}, reapertest.States(t, pool))
 	require.NotErrorIs(t, err, reaper.ErrOutcomeUnknown)
 }
+
+// A function that gives the job a new lease has not moved it, whatever it answers.
+func TestAJobThatAFunctionLeavesLeasedIsNotMoved(t *testing.T) {
+	t.Parallel()
+	pool := reapertest.OpenQueue(t)
+	reapertest.Exec(t, pool, `create function renew(id uuid, actor text, final_error text) returns jsonb language sql as $$
+		update job_queue set lease_until = now() + interval '1 hour' where job_id = id;
+		select '{"refused": false}'::jsonb $$`)
+	reapertest.Stale(t, pool, "kind", 1, 4, 5)
+
+	result := reapertest.Apply(t, reapertest.New(t, pool, reaper.Config{DeadLetter: deadletter.Function{Name: pgx.Identifier{"renew"}}}), 10)
+
+	require.Empty(t, result.Actions)
+	require.Equal(t, 1, result.FailedCount)
+	require.Equal(t, 1, reapertest.One[int](t, pool, `select count(*)::int from job_queue where attempts = 4 and lease_until < now()`))
+}

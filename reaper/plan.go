@@ -18,7 +18,7 @@ const (
 	SkipRenewed  = "renewed"   // its owner has renewed the lease
 	SkipClaimed  = "claimed"   // another owner has leased it, or the same one again
 	SkipFinished = "finished"  // it is not leased, and no reaper did that
-	SkipReaped   = "reaped"    // another reaper has settled it
+	SkipReaped   = "reaped"    // another reaper has reaped it
 	SkipLocked   = "locked"    // as it was, but somebody has locked the row
 	SkipChanged  = "changed"   // the lease is the same, the attempts or would_action are not
 	SkipNotStale = "not_stale" // as it was, and not stale by this reaper's settings
@@ -70,7 +70,7 @@ func checkPlan(plan *DryRunResult) error {
 func (a *attempt) queuePlan(batch *pgx.Batch, scan func(pgx.Rows) error, jobs *[]*claimedJob) {
 	args := planned(a.req.plan)
 	batch.Queue(a.rows().ClaimPlan, append([]any{a.r.scope}, args...)...).Query(scan)
-	args = append([]any{a.r.scope, LastErrorReaped}, args...)
+	args = append([]any{a.r.scope, []string{LastErrorReaped, FinalErrorReaped}}, args...)
 	batch.Queue(a.r.sql.SkipReasons, args...).Query(func(found pgx.Rows) error { return a.scanSkipped(found, *jobs) })
 }
 

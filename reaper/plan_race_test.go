@@ -12,7 +12,7 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// A worker renews, finishes and claims while plans are applied. A job is settled
+// A worker renews, finishes and claims while plans are applied. A job is reaped
 // only as it was reviewed: with one try more than the plan said.
 func TestApplyPlanAgainstARacingWorker(t *testing.T) {
 	t.Parallel()
@@ -22,18 +22,18 @@ func TestApplyPlanAgainstARacingWorker(t *testing.T) {
 	plan := review(t, r, 400)
 	stop := race(t, pool)
 
-	skipped, settled := 0, 0
+	skipped, reaped := 0, 0
 	for first := 0; first < len(plan.Jobs); first += 20 {
 		part := &reaper.DryRunResult{Jobs: plan.Jobs[first : first+20]}
 		result, err := r.ApplyPlan(t.Context(), reapertest.Actor, part)
 		require.NoError(t, err)
 		require.Len(t, part.Jobs, len(result.Actions)+len(result.Skipped))
-		skipped, settled = skipped+len(result.Skipped), settled+len(result.Actions)
+		skipped, reaped = skipped+len(result.Skipped), reaped+len(result.Actions)
 	}
 
 	renewed := stop()
-	require.Equal(t, 400, skipped+settled)
-	require.Equal(t, settled, reapertest.One[int](t, pool, `select count(*)::int from job_queue where last_error = 'lease_expired_reaped' and attempts = 1`))
+	require.Equal(t, 400, skipped+reaped)
+	require.Equal(t, reaped, reapertest.One[int](t, pool, `select count(*)::int from job_queue where last_error = 'lease_expired_reaped' and attempts = 1`))
 	require.LessOrEqual(t, skipped, renewed+1) // a row may be locked by a renewal that is not counted yet
 }
 

@@ -22,9 +22,9 @@ func review(t *testing.T, r *reaper.Reaper, limit int) *reaper.DryRunResult {
 	return &read
 }
 
-// What a person has looked at and agreed to is settled, and what came up since is
+// What a person has looked at and agreed to is reaped, and what came up since is
 // not.
-func TestApplyPlanSettlesWhatWasReviewedAndNoMore(t *testing.T) {
+func TestApplyPlanReapsWhatWasReviewedAndNoMore(t *testing.T) {
 	t.Parallel()
 	pool := reapertest.OpenQueue(t)
 	reapertest.Stale(t, pool, "reviewed", 3, 0, 5)

@@ -27,8 +27,8 @@ type pollRow struct {
 	standby      bool
 }
 
-func (row pollRow) sight(elapsed time.Duration) loop.Sight {
-	sight := loop.Sight{
+func (row pollRow) result(elapsed time.Duration) loop.PollResult {
+	result := loop.PollResult{
 		Stale:   row.stale,
 		Server:  loop.Server{Started: row.startedAt, Standby: row.standby},
 		Uptime:  micros(row.uptimeMicros),
@@ -36,9 +36,9 @@ func (row pollRow) sight(elapsed time.Duration) loop.Sight {
 	}
 	if row.dueMicros != nil {
 		due := micros(*row.dueMicros)
-		sight.Due = &due
+		result.NextExpiry = &due
 	}
-	return sight
+	return result
 }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

@@ -2,13 +2,12 @@ package reaper
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lease-governance/leasereaper/deadletter"
-	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/mapping"
 )
 
 // Table maps the reaper to a queue. Its zero value is the reference schema's
@@ -19,20 +18,95 @@ type Table struct {
 	Name    pgx.Identifier
 	Columns Columns
 	States  States
+
+	// LeaseLength is how long a lease lasts, where Columns.LeaseUntil names the column
+	// with its start, such as locked_at: a lease ends this much later, in whole
+	// microseconds. It asserts that no job runs longer, since a start and a length
+	// cannot be renewed. Too short, and jobs that run are given away; too long, and
+	// those of dead workers lie idle. Default 0: the column has the end.
+	LeaseLength time.Duration
+
+	// CountsAtClaim says that the worker's claim counts the attempt. A reap then
+	// leaves the attempts as they are, and moves a job whose attempts have reached
+	// their maximum. Default: a reap counts one.
+	CountsAtClaim bool
+
+	// MaxAttempts is the maximum of attempts where Columns.MaxAttempts is [None], which
+	// needs it, and of rows in which that column is NULL. Default 0: a NULL maximum is
+	// never reached.
+	MaxAttempts int
+
+	// ExtraAttempts is added to the maximum of the column, where that counts retries
+	// and not the first try. It is not added to MaxAttempts. Default 0.
+	ExtraAttempts int
+
+	// TimesInUTC says that the time columns are timestamps without a time zone that
+	// hold UTC, as those of Rails and Ecto do. Over a timestamptz it is [ErrLeaseType].
+	TimesInUTC bool
+
+	// MaxLostLeases is how many leases a job may lose before it is moved. It goes with
+	// Columns.LostLeases: neither works without the other.
+	MaxLostLeases int
+
+	// Only limits the reaper to rows in which these columns hold these values: no other
+	// row is stale, whatever its lease is. [Now] and [Keep] are no such values.
+	Only Set
+
+	// OnReset and OnMove are further columns, written by the update that resets a job
+	// or takes a moved one out of the queue. A redrive writes those of OnReset too, so
+	// these should undo what OnMove wrote. [Keep] for the lease's column or the owner's
+	// leaves that as it is. Without a column of states a row that has all values of
+	// OnMove, and no lease, is a dead job's: one of them must be such that no free job
+	// has it, and the columns' types must have an equality, as json has none.
+	OnReset, OnMove Set
 }
 
-// None as the name of JobKind or LastError says that the queue has no such
-// column. Jobs then have an empty kind, and why a job was reaped is not stored.
+// Set gives columns their values: nil is NULL, [Now] the time; a bool, an integer and a
+// string are written as the column's type reads them. Other values, and a column that
+// the same update writes already, are [ErrMapping].
+type Set map[string]any
+
+// Values of a [Set].
+const (
+	// Now is the start of the transaction, by the database's clock, in UTC where
+	// Table.TimesInUTC is set.
+	Now = mapping.Now
+
+	// Keep leaves a column as it is that a reset or a move would otherwise write: the
+	// lease's or the owner's.
+	Keep = mapping.Keep
+)
+
+// None as the name of a column says that the queue has no such column. Without JobKind,
+// jobs have an empty kind; without LastError, why a job was reaped is not stored; without
+// LeaseOwner, jobs have no owner; without MaxAttempts, Table.MaxAttempts is the maximum.
+// Without State, a job is leased if its lease's column is not NULL, and its OnMove must
+// tell a moved job from a free one, unless the mover removes the row. No other column
+// may be missing.
 const None = "-"
 
 // Columns names the queue's columns. An empty name is the field's own in snake
 // case: job_id for JobID. The key may be a uuid, a bigint or a text.
 type Columns struct {
 	JobID, JobKind, State, Attempts, MaxAttempts, ScheduledAt, LeaseOwner, LeaseUntil, LastError string
+
+	// LeaseSeconds is a numeric column with the length of each row's lease in seconds,
+	// instead of Table.LeaseLength; LeaseUntil then names the column with its start. A
+	// length that is NULL, negative, infinite or above 100000000000 is of no lease: the
+	// row is never stale. No index can hold the end of such leases, so a claim reads all
+	// leased rows. Default: none.
+	LeaseSeconds string
+
+	// LostLeases is an integer column that counts lost leases apart from the attempts;
+	// NULL is none. A reap then counts there and leaves the attempts, or with
+	// Table.CountsAtClaim gives the attempt of the claim back; the backoff, and whether
+	// to move, go by this count. A redrive sets it to 0. Default: none.
+	LostLeases string
 }
 
 // States names the three states that the reaper knows. Empty ones are leased,
-// retry_waiting and dead_letter.
+// retry_waiting and dead_letter. They are labels of an enum, texts, or integers such as
+// "1".
 type States struct {
 	Leased, RetryWaiting, DeadLetter string
 }
@@ -53,6 +127,9 @@ func (t Table) withDefaults() Table {
 		LeaseOwner:  cmp.Or(c.LeaseOwner, "lease_owner"),
 		LeaseUntil:  cmp.Or(c.LeaseUntil, "lease_until"),
 		LastError:   cmp.Or(c.LastError, "last_error"),
+
+		LeaseSeconds: c.LeaseSeconds,
+		LostLeases:   c.LostLeases,
 	}
 	t.States = States{
 		Leased:       cmp.Or(s.Leased, "leased"),
@@ -78,9 +155,32 @@ func (t Table) DeadLetterQueue() deadletter.Queue {
 		LeaseOwner:   t.Columns.LeaseOwner,
 		LeaseUntil:   t.Columns.LeaseUntil,
 		LastError:    unlessNone(t.Columns.LastError),
+		LostLeases:   t.Columns.LostLeases,
 		Leased:       t.States.Leased,
 		RetryWaiting: t.States.RetryWaiting,
 		DeadLetter:   t.States.DeadLetter,
+
+		Maximum:       t.MaxAttempts,
+		ExtraAttempts: t.ExtraAttempts,
+		TimesInUTC:    t.TimesInUTC,
+		Only:          t.Only,
+		OnReset:       t.OnReset,
+		OnMove:        t.OnMove,
+	}
+}
+
+// mapping is the description of the queue that its statements are made of.
+func (t Table) mapping() mapping.Queue {
+	c, s := t.Columns, t.States
+	return mapping.Queue{
+		Table: t.Name, JobID: c.JobID, JobKind: unlessNone(c.JobKind), State: unlessNone(c.State),
+		ScheduledAt: c.ScheduledAt, Attempts: c.Attempts, MaxAttempts: unlessNone(c.MaxAttempts),
+		LostLeases: c.LostLeases, LeaseOwner: unlessNone(c.LeaseOwner), LeaseUntil: c.LeaseUntil,
+		LeaseSeconds: c.LeaseSeconds, LastError: unlessNone(c.LastError),
+		Leased: s.Leased, RetryWaiting: s.RetryWaiting, DeadLetter: s.DeadLetter,
+		LeaseLength: t.LeaseLength, CountsAtClaim: t.CountsAtClaim, TimesInUTC: t.TimesInUTC,
+		Maximum: t.MaxAttempts, ExtraAttempts: t.ExtraAttempts, MaxLostLeases: t.MaxLostLeases,
+		Only: t.Only, OnReset: t.OnReset, OnMove: t.OnMove,
 	}
 }
 
@@ -92,18 +192,13 @@ func unlessNone(name string) string {
 	return name
 }
 
-// checkDistinct reports columns, and states, that stand for two things at once. A
-// queue whose retry state is its leased one would lose its jobs.
-func (t Table) checkDistinct() error {
-	var faults []error
-	q := t.DeadLetterQueue()
-	for _, name := range pgtext.Twice(
-		q.JobID, q.JobKind, q.State, q.Attempts, q.MaxAttempts, q.ScheduledAt, q.LeaseOwner, q.LeaseUntil, q.LastError,
-	) {
-		faults = append(faults, fmt.Errorf("%w: column %q", ErrDuplicateName, name))
+// attemptsAfter are the attempts of a job as an apply stores them.
+func (t Table) attemptsAfter(job *claimedJob) int {
+	switch {
+	case t.Columns.LostLeases == "":
+		return job.bumped
+	case t.CountsAtClaim && job.isReset():
+		return max(job.attempts-1, 0)
 	}
-	for _, name := range pgtext.Twice(q.Leased, q.RetryWaiting, q.DeadLetter) {
-		faults = append(faults, fmt.Errorf("%w: state %q", ErrDuplicateName, name))
-	}
-	return errors.Join(faults...)
+	return job.attempts
 }

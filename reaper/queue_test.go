@@ -94,7 +94,7 @@ func TestEveryFaultOfAMappingIsReportedAtOnce(t *testing.T) {
 	require.Len(t, reapertest.Flatten(err), 5) // ErrQueue with each name, and a name that stands for two things
 }
 
-// A mover of the user's sees every name that it may need to settle rows itself.
+// A mover of the user's sees every name that it may need to reap rows itself.
 func TestMoversSeeTheWholeMapping(t *testing.T) {
 	t.Parallel()
 	pool := reapertest.OpenQueue(t)

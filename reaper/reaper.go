@@ -32,11 +32,12 @@ type Reaper struct {
 	source   gatesql.Source // nil: another source
 	letters  pgx.Identifier // the dead-letter table; nil: another mover
 	function pgx.Identifier // the mover's function; nil: another mover
+	inPlace  bool           // dead jobs stay in the queue
 
 	lockTimeout, shortLockTimeout string // milliseconds
 
 	tables  atomic.Pointer[stmt.Tables] // nil: not known yet
-	refused atomic.Bool                 // the last apply was: the next one reads the gates before it claims
+	refused atomic.Bool                 // the last apply was refused, so the next one reads the gates before it claims
 }
 
 // shortLockTimeout is how long the isolating way waits for each further lock, once a
@@ -57,8 +58,9 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	}
 	cfg = cfg.withDefaults()
 	letters, function := builtinMover(cfg.DeadLetter)
-	sql, err := stmt.New(cfg.Queue.DeadLetterQueue(), cfg.scope(), letters)
-	faults = append(faults, cfg.Queue.checkDistinct(), err, cfg.validate())
+	_, inPlace := cfg.DeadLetter.(deadletter.InPlace)
+	sql, err := stmt.New(cfg.Queue.mapping(), cfg.scope(), letters)
+	faults = append(faults, cfg.Queue.validate(cfg.DeadLetter), err, cfg.validate())
 	parameter, err := cfg.scope().Parameter()
 	faults = append(faults, err)
 	if err := errors.Join(faults...); err != nil {
@@ -67,7 +69,7 @@ func New(db DB, cfg Config) (*Reaper, error) {
 	return &Reaper{
 		db: db, nested: pgtx.IsNested(db), cfg: cfg, sql: sql, scope: parameter,
 		deadLetterQueue: cfg.Queue.DeadLetterQueue(),
-		source:          builtinSource(cfg.Gates), letters: letters, function: function,
+		source:          builtinSource(cfg.Gates), letters: letters, function: function, inPlace: inPlace,
 		lockTimeout:      pgtx.LockTimeoutMillis(cfg.LockTimeout),
 		shortLockTimeout: pgtx.LockTimeoutMillis(shortLockTimeout(cfg.LockTimeout)),
 	}, nil
@@ -109,3 +111,6 @@ func orName(name pgx.Identifier, unset string) pgx.Identifier {
 	}
 	return name
 }
+
+// callsMover reports whether a mover of the caller's is called, in Go.
+func (r *Reaper) callsMover() bool { return r.letters == nil && r.function == nil && !r.inPlace }

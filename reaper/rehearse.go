@@ -34,15 +34,18 @@ where not t.tgisinternal and t.tgenabled not in ('D', 'R')
 
 // Rehearse resets and moves one real row in a transaction that it rolls back, and
 // reports what rejected that: triggers, constraints and privileges show only so. The
-// row is any one of the queue's, made stale for the purpose; a leased one is
-// preferred. The gates are not read, and deferred constraints are checked. Nothing is
-// changed, but a mover of the caller's is called, and what it does outside of the
-// transaction stays.
+// row is a leased one, made stale for the purpose. If none is leased, it is one of any
+// other state that can be made leased, with an owner. The gates are not read, and
+// deferred constraints are checked. Nothing is changed, but a mover of the caller's is
+// called, and what it does outside of the transaction stays. To make a row stale it
+// writes the column that a reap counts in, [Columns].LeaseOwner and
+// [Columns].LeaseSeconds, which an apply may leave alone: the role needs UPDATE on them.
 //
 // A rejection is a problem with the code [CodeRehearsalFailed]; its message has the
 // SQLSTATE and the constraint, trigger or column. A queue without a row that could be
-// used is the warning [CodeRehearsalEmpty]. The error says that nothing could be
-// rehearsed at all: a standby or a read-only connection is [ErrReadOnly].
+// used is the warning [CodeRehearsalEmpty]; that a row in another state cannot be made
+// leased says nothing about an apply. The error says that nothing could be rehearsed at
+// all: a standby or a read-only connection is [ErrReadOnly].
 func (r *Reaper) Rehearse(ctx context.Context) (*Report, error) {
 	tx, err := pgtx.Open(ctx, r.db)
 	if err != nil {
@@ -76,9 +79,21 @@ type rehearsal struct {
 	report *Report
 }
 
-// rehearse resets or moves a row in a savepoint, and reports what rejected it. It finds
-// no row where there is none, or none can be made stale, which is reported too.
+// rehearse resets or moves a row, one of each state until one can be made stale.
 func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) (found bool, err error) {
+	for u := (&unfit{}); ; {
+		tried := len(u.states)
+		found, err = h.rehearseRow(ctx, exhausted, u)
+		if err != nil || len(u.states) == tried {
+			return found, err
+		}
+	}
+}
+
+// rehearseRow resets or moves a row in a savepoint, and reports what rejected it. It finds
+// no row where there is none, or none can be made stale, which is reported too, or where
+// the row is added to u.
+func (h *rehearsal) rehearseRow(ctx context.Context, exhausted bool, u *unfit) (found bool, err error) {
 	savepoint, err := pgtx.Open(ctx, h.tx.Tx)
 	if err != nil {
 		return false, err
@@ -88,14 +103,14 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) (found bool, e
 		r: h.r, req: request{actor: "rehearsal", limit: 1},
 		mode: modeIsolateConstraints, tx: savepoint, tables: h.tables,
 	}
-	job, err := h.makeStale(ctx, a, exhausted)
+	job, err := h.makeStale(ctx, a, exhausted, u)
 	if err != nil || job == nil {
 		return false, err
 	}
 	job.exhausted = exhausted
-	what, writer := "The reset of a real row", a.groups(a.resetGroup)
+	what, writer := "The reset of a real row", a.groupWriter(a.resetGroup)
 	if exhausted {
-		what, writer = "The move of a real row", a.groups(a.moveGroup)
+		what, writer = "The move of a real row", a.groupWriter(a.moveGroup)
 		writer.Again = unbump
 	}
 	var cause error
@@ -106,43 +121,11 @@ func (h *rehearsal) rehearse(ctx context.Context, exhausted bool) (found bool, e
 	return true, h.rejected(ctx, what, cause)
 }
 
-// makeStale returns a row that was made stale, or nil if there is none.
-func (h *rehearsal) makeStale(ctx context.Context, a *attempt, exhausted bool) (*claimedJob, error) {
-	var jobs []*claimedJob
-	rows, err := a.tx.Query(ctx, h.r.sql.Rehearse, h.r.scope, exhausted)
-	if err == nil {
-		jobs, err = scanClaim(rows)
-	}
-	switch {
-	case rejectsMakingStale(err):
-		a.tx.Close(ctx) // the savepoint is aborted
-		err = h.rejected(ctx, "Making a real row stale", err)
-	case err == nil && len(jobs) > 0:
-		return jobs[0], nil
-	case err == nil:
-		h.add(CodeRehearsalEmpty, SeverityWarning, "The queue has no row to rehearse with, or others "+
-			"have locked all of them. Insert a job and rehearse again.")
-	}
-	return nil, err
-}
-
 // add adds a problem of the queue.
 func (h *rehearsal) add(code, severity, message string) {
 	h.report.Problems = append(h.report.Problems, Problem{
 		Code: code, Severity: severity, Object: h.r.sql.Table, Message: message,
 	})
-}
-
-// codeNotInState is what PostgreSQL raises for a published table without a replica
-// identity, and for a view that cannot be written.
-const codeNotInState = "55000"
-
-// rejectsMakingStale reports whether an error says of the row, or of the role, that no
-// job can be reset or moved either.
-func rejectsMakingStale(err error) bool {
-	code := pgtx.Code(err)
-	return pgtx.IsServerError(err) && (!pgtx.MayConcernAll(err) ||
-		code == codeNotInState || pgtx.Class(code) == "42" || pgtx.Class(code) == "0A")
 }
 
 // rejected reports what was rejected, and why.
@@ -151,14 +134,12 @@ func (h *rehearsal) rejected(ctx context.Context, what string, cause error) erro
 	if err != nil {
 		return err
 	}
-	message := fmt.Sprintf("%s was rejected: %s.", what,
-		strings.Join(append(namesOf(cause), reasonOf(cause)), ", "))
-	if triggers != "" {
-		message += " Triggers on the tables: " + triggers + "."
-	}
-	h.add(CodeRehearsalFailed, SeverityError, message)
+	h.add(CodeRehearsalFailed, SeverityError, fmt.Sprintf("%s was rejected: %s.%s", what, causeOf(cause), triggers))
 	return nil
 }
+
+// causeOf is a cause with its names, as far as it may be shown.
+func causeOf(cause error) string { return strings.Join(append(namesOf(cause), reasonOf(cause)), ", ") }
 
 // namesOf are the SQLSTATE of a cause and the names that PostgreSQL gives with it.
 func namesOf(cause error) []string {
@@ -191,7 +172,7 @@ func reasonOf(cause error) string {
 	return "see the server's log for the message, which may hold values of the row"
 }
 
-// triggers are the names of the triggers on the queue and on the dead letters.
+// triggers is a sentence with the triggers on the queue and on the dead letters, or nothing.
 func (h *rehearsal) triggers(ctx context.Context) (string, error) {
 	var all []string
 	for _, table := range []pgx.Identifier{h.r.cfg.Queue.Name, h.r.letters} {
@@ -206,5 +187,8 @@ func (h *rehearsal) triggers(ctx context.Context) (string, error) {
 			all = append(all, names)
 		}
 	}
-	return strings.Join(all, ", "), nil
+	if len(all) == 0 {
+		return "", nil
+	}
+	return " Triggers on the tables: " + strings.Join(all, ", ") + ".", nil
 }

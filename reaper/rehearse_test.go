@@ -32,8 +32,6 @@ func TestRehearseReportsWhatRejectsARow(t *testing.T) {
 		"a deferred trigger": {`create function reject() returns trigger language plpgsql as $$ begin raise 'secret' using errcode = 'LR003'; end $$;
 			create constraint trigger rejecting after update on job_queue deferrable initially deferred for each row
 				when (new.state <> 'leased') execute function reject()`, reaper.Config{}, 2, []string{"LR003", "rejecting"}},
-		"a trigger of every write": {`create function reject() returns trigger language plpgsql as $$ begin raise 'secret'; end $$;
-			create trigger rejecting before update on job_queue for each row execute function reject()`, reaper.Config{}, 1, []string{"stale", "P0001", "rejecting"}},
 		"a trigger of a missing table": {`create function reject() returns trigger language plpgsql as $$ begin perform from nowhere; return new; end $$;
 			create trigger rejecting before update on job_queue for each row execute function reject()`, reaper.Config{}, 1, []string{"stale", "42P01", "rejecting"}},
 		"a check of the attempts that are reset": {`update job_queue set attempts = 4; alter table job_queue add check (attempts < max_attempts)`, reaper.Config{}, 0, nil},
@@ -71,6 +69,64 @@ func TestRehearseReportsWhatRejectsARow(t *testing.T) {
 				require.Equal(t, before, reapertest.One[string](t, pool, `select string_agg(q::text || q.xmin || q.ctid, ',') from job_queue q`))
 			})
 		}
+	}
+}
+
+// A queue has constraints and triggers that tie a leased row to its owner, and a finished
+// one to its end. While nothing is leased, the rehearsal reported them as errors, and an
+// apply worked.
+func TestRehearseWithoutALeasedRow(t *testing.T) {
+	t.Parallel()
+	const (
+		ready    = `insert into job_queue (job_kind) values ('ready');`
+		leased   = `insert into job_queue (job_kind, state, lease_owner, lease_until) values ('leased', 'leased', 'w', now());`
+		finished = `alter table job_queue add finished_at timestamptz, add check ((state = 'succeeded') = (finished_at is not null));
+			insert into job_queue (job_kind, state, finished_at) values ('a', 'succeeded', now()), ('b', 'succeeded', now());`
+		rejecting = `create function reject() returns trigger language plpgsql as $$ begin raise 'secret'; end $$;
+			create trigger rejecting before update on job_queue for each row execute function reject();`
+		final = `create function final() returns trigger language plpgsql as $$ begin
+				if old.state = 'succeeded' then raise 'final'; end if; return new; end $$;
+			create trigger final before update on job_queue for each row execute function final();
+			insert into job_queue (job_kind, state) values ('a', 'succeeded');`
+	)
+
+	tests := map[string]struct {
+		sql, code string
+		words     []string
+	}{
+		"an owner of each lease": {`alter table job_queue add check ((state = 'leased') = (lease_owner is not null));` + ready, "", nil},
+		"owners": {`alter table job_queue alter lease_owner type text[] using null,
+			add check ((state = 'leased') = (lease_owner is not null));` + ready, "", nil},
+		"owners that no text names":         {`alter table job_queue alter lease_owner type uuid using null;` + ready, "", nil},
+		"finished jobs before one":          {finished + ready, "", nil},
+		"finished jobs alone":               {finished, reaper.CodeRehearsalEmpty, []string{"23514", "job_queue_check"}},
+		"final jobs before one":             {final + ready, "", nil},
+		"final jobs alone":                  {final, reaper.CodeRehearsalEmpty, []string{"P0001", "final"}},
+		"a trigger of every write":          {rejecting + ready, reaper.CodeRehearsalEmpty, []string{"P0001", "rejecting"}},
+		"a trigger of every write, a lease": {rejecting + ready + leased, reaper.CodeRehearsalFailed, []string{"stale", "P0001", "rejecting"}},
+		"a trigger that leaves a row as it is": {`create function keep() returns trigger language plpgsql as 'begin return null; end';
+			create trigger kept before update on job_queue for each row execute function keep();` + ready, reaper.CodeRehearsalEmpty, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, test.sql)
+
+			report, err := reapertest.New(t, pool, reaper.Config{}).Rehearse(t.Context())
+
+			require.NoError(t, err)
+			if test.code == "" {
+				require.Empty(t, report.Problems)
+				return
+			}
+			require.Len(t, report.Problems, 1)
+			require.Equal(t, test.code, report.Problems[0].Code)
+			require.NotContains(t, report.Problems[0].Message, "secret")
+			for _, word := range test.words {
+				require.Contains(t, report.Problems[0].Message, word)
+			}
+		})
 	}
 }
 

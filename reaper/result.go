@@ -21,7 +21,7 @@ const (
 // Reasons of a refusal. The others are a gate's key and value, as in
 // "queue.lease.reaper_enabled=false".
 const (
-	ReasonActorRequired    = "actor_required"     // the actor is empty or white
+	ReasonActorRequired    = "actor_required"     // the actor is empty or only white space
 	ReasonMaxStaleExceeded = "max_stale_exceeded" // see Config.MaxStale
 )
 
@@ -111,7 +111,7 @@ func refusal(reason string) *ApplyResult {
 // result lists what became of the jobs, in the order of the claim.
 func (a *attempt) result() *ApplyResult {
 	result := &ApplyResult{
-		Actor: a.req.actor, Actions: make([]Action, 0, len(a.jobs)), Skipped: a.skipped, More: a.more != nil,
+		Actor: a.req.actor, Actions: make([]Action, 0, len(a.jobs)), Skipped: a.skipped, More: a.next != nil,
 	}
 	for _, job := range a.jobs {
 		switch {
@@ -124,21 +124,21 @@ func (a *attempt) result() *ApplyResult {
 		default:
 			result.ResetCount++
 		}
-		result.Actions = append(result.Actions, job.action(a.now))
+		result.Actions = append(result.Actions, a.action(job))
 	}
 	return result
 }
 
-func (job *claimedJob) action(now time.Time) Action {
+func (a *attempt) action(job *claimedJob) Action {
 	action := Action{
 		Action:     ActionReset,
 		JobID:      job.id,
-		Attempts:   job.bumped,
+		Attempts:   a.r.cfg.Queue.attemptsAfter(job),
 		JobKind:    job.kind,
 		LeaseOwner: job.owner,
 		LeaseUntil: time.UnixMicro(job.leaseUntil).UTC(),
 	}
-	action.Overdue = now.Sub(action.LeaseUntil)
+	action.Overdue = a.now.Sub(action.LeaseUntil)
 	if job.exhausted {
 		action.Action, action.DeadLetter = ActionMoved, job.receipt
 		return action

@@ -16,53 +16,56 @@ import (
 // applyTimeout is how long an apply of a loop may take.
 const applyTimeout = 5 * time.Minute
 
-// Run reaps until ctx ends, and returns its cause. It applies at once, batch after
-// batch while leases are stale, and then sleeps until the next lease expires: with
-// an Interval no longer than the leases, each expiry is foreseen, and a job is
-// reaped about one MinInterval after it. An idle Run costs one poll an Interval,
-// and notices within one that a gate was opened. It starts no goroutine.
+// Run reaps until ctx ends, and returns its cause. It applies at once, unless the
+// server has started less than Settle ago. It applies batch after batch while leases
+// are stale, and then sleeps until the next lease expires. If Interval is no longer
+// than the leases, a job is reaped at most one MinInterval after its lease's end. An idle
+// Run makes one poll an Interval, and finds within one Interval that a gate was opened.
+// It starts no goroutine.
 //
 // Any number of replicas may run it on the same queue, and none is a leader.
 // Nothing but ctx ends it: an error, a closed gate and an outage are logged once
 // when they begin and once when they end, and tried again, with growing waits after
 // errors. Whether a lease is stale is decided by the database's clock alone.
 //
-// An outage is whatever keeps workers from renewing, as far as the loop meets it: a
-// connection that breaks or cannot be made, a read-only database, no disk or memory,
-// an I/O error, a poll that waits for a lock for longer than [Config.LockTimeout],
-// or for longer than 15 seconds or the server's statement_timeout at all, an apply
-// that fails, or whose jobs all fail, for one of these reasons. A lock that only rows
-// wait for is none. An outage is over when polls
-// work again; after an apply that failed in one, not before the loop has also written
-// to a leased row, which it rolls back. Then it waits for Settle, as it does when a
-// server answers that has not answered before, or that was a standby. Servers that
-// answer in turn are not taken for a restart.
+// An outage is a state in which workers cannot renew either. The loop takes for one:
+//   - a connection that breaks or cannot be made;
+//   - a read-only database, no disk space, no memory, an I/O error;
+//   - a poll that waits for a lock for longer than [Config.LockTimeout], or that takes
+//     longer than 15 seconds or the server's statement_timeout;
+//   - an apply that fails, or whose jobs all fail, for one of these reasons.
+//
+// A lock of single rows is no outage. An outage is over when polls work again. After an
+// apply that failed in it, the loop must also have written to a leased row, which it
+// rolls back. Then it waits for Settle, so that workers can renew. It does the same when
+// a server answers that has not answered before, or that was a standby. Two servers that
+// answer in turn are no restart.
 //
 // An apply that the server's statement_timeout ends, or that takes longer than 5
 // minutes, is no outage: the loop tries again with half the batch, and doubles it
 // after each success.
 //
 // A rejected job is tried again after an Interval, then after waits that double up
-// to ten minutes; the loop remembers 10,000 such jobs, and tries those beyond at each
-// full poll. A row that was locked, and a lease whose end was moved into the past,
-// is met at the next full poll: each Interval, or each half minute if that is
-// shorter, but less often where such polls would take more than a tenth of the time.
+// to ten minutes. The loop remembers 10,000 such jobs, and tries the others at each full
+// poll. A full poll also finds a row that was locked, and a lease whose end was moved into
+// the past. It is made each Interval, or each half minute if that is shorter, but less
+// often where full polls would take more than a tenth of the time.
 //
-// Run returns at once, with every fault, when cfg has a negative setting
-// ([ErrNegative]) or intervals that contradict each other ([ErrInvalidIntervals]), when
-// the actor is empty or not text ([ErrActor]), or when the Reaper's DB is a
-// transaction ([ErrInTransaction]), whose now() stands still. With a single
-// connection as DB it cannot connect again; use a pool.
+// Run returns at once, with every problem of its arguments: a negative setting
+// ([ErrNegative]), a MinInterval above Interval ([ErrInvalidIntervals]), an actor that is
+// empty or not text ([ErrActor]), a Reaper whose DB is a transaction
+// ([ErrInTransaction]), since now() stands still in it. With a single connection as DB
+// it cannot connect again; use a pool.
 func (r *Reaper) Run(ctx context.Context, actor string, cfg RunConfig) error {
 	cfg = cfg.withDefaults()
-	faults := []error{cfg.validate(), checkActor(actor)}
+	problems := []error{cfg.validate(), checkActor(actor)}
 	if strings.TrimSpace(actor) == "" {
-		faults = append(faults, fmt.Errorf("%w: it is empty", ErrActor))
+		problems = append(problems, fmt.Errorf("%w: it is empty", ErrActor))
 	}
 	if r.nested {
-		faults = append(faults, ErrInTransaction)
+		problems = append(problems, ErrInTransaction)
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(problems...); err != nil {
 		return err
 	}
 	return loop.Run(ctx, newRunner(r, actor, cfg), loop.Config{
@@ -99,9 +102,9 @@ func newRunner(r *Reaper, actor string, cfg RunConfig) *runner {
 	}
 }
 
-// Poll asks the database what there is to do. The first time there is an apply to
-// make in any case, which meets a closed gate.
-func (r *runner) Poll(ctx context.Context, all bool) (loop.Sight, error) {
+// Poll asks the database what there is to do. The first time there is always an apply
+// to make, which finds out about a closed gate.
+func (r *runner) Poll(ctx context.Context, all bool) (loop.PollResult, error) {
 	began, from := time.Now(), r.cursor
 	if all {
 		from = time.Time{}
@@ -111,19 +114,19 @@ func (r *runner) Poll(ctx context.Context, all bool) (loop.Sight, error) {
 	if err != nil {
 		err = fmt.Errorf("reaper: poll for stale leases: %w", err)
 		r.report(ctx, Pass{Err: err, Took: elapsed}, true)
-		return loop.Sight{Elapsed: elapsed}, err
+		return loop.PollResult{Elapsed: elapsed}, err
 	}
 	r.cursor, r.polledAt, r.polled = from, began, row
 	if !row.stale && from.IsZero() {
 		r.rejected.Clear()
 	}
-	sight := row.sight(elapsed)
-	sight.Stale = sight.Stale || !r.applied
-	if !sight.Stale {
+	result := row.result(elapsed)
+	result.Stale = result.Stale || !r.applied
+	if !result.Stale {
 		r.cursor = row.staleBefore
 		r.report(ctx, Pass{Result: &ApplyResult{Actor: r.actor, Actions: []Action{}}, Took: elapsed}, true)
 	}
-	return sight, nil
+	return result, nil
 }
 
 // Reap drains what is stale, from the cursor on.
@@ -178,7 +181,7 @@ func (r *runner) drain(ctx context.Context, req request) (*ApplyResult, error) {
 // keepFailures remembers what an apply rejected.
 func (r *runner) keepFailures(result *ApplyResult, fresh *loop.Rejections, all *loop.AllRejected) {
 	if len(result.Actions) > 0 {
-		all.Settled()
+		all.Succeeded()
 	}
 	for _, failure := range result.Failures {
 		rejection := loop.Rejection(failure)
@@ -201,19 +204,19 @@ func (r *runner) TryWrite(ctx context.Context) error {
 	return err
 }
 
-// Settling says in the log why nothing is reaped for a while.
+// Settling logs that the loop waits for Settle.
 func (r *runner) Settling(ctx context.Context, wait time.Duration) { r.log.Settling(ctx, wait) }
 
-// Fault tells what an error says of the database.
+// Fault says what an error means for the database.
 func (*runner) Fault(err error) loop.Fault { return faultOf(err) }
 
-// report logs a pass and tells OnPass of it.
+// report logs a pass and passes it to OnPass.
 func (r *runner) report(ctx context.Context, pass Pass, polled bool) {
 	r.logPass(ctx, pass, polled)
 	r.callOnPass(ctx, pass)
 }
 
-// logPass logs a pass, unless the loop is being ended, which is no condition.
+// logPass logs a pass, unless the loop is ending, since then its error says nothing.
 func (r *runner) logPass(ctx context.Context, pass Pass, polled bool) {
 	if ctx.Err() == nil || errors.Is(pass.Err, ErrOutcomeUnknown) {
 		r.log.Pass(ctx, outcomeOf(pass, polled))

@@ -16,15 +16,15 @@ type RunConfig struct {
 	// Default 1000.
 	Batch int
 
-	// Interval is the longest sleep between two polls. Longer than the leases, and
-	// one that begins and ends between two polls waits until the next; very short,
-	// and an idle database is asked often. It is also the first wait of a rejected
-	// job. Default 30 s.
+	// Interval is the longest sleep between two polls. If it is longer than the
+	// leases, a lease that begins and expires between two polls is found late; if it
+	// is very short, an idle database is polled often. It is also the first wait of a
+	// rejected job. Default 30 s.
 	Interval time.Duration
 
 	// MinInterval is the shortest sleep, however soon the next lease expires. A
-	// job whose lease the last poll has seen is reaped about this long after its
-	// end at most, so too high is slow; too low is a poll for nearly every lease
+	// job whose lease the last poll has seen is reaped at most about this long after
+	// the lease's end. Too high delays; too low makes a poll for nearly every lease
 	// that expires. Default 1 s, or Interval when that is shorter.
 	MinInterval time.Duration
 
@@ -37,7 +37,7 @@ type RunConfig struct {
 	Settle time.Duration
 
 	// OnPass is called after each apply, after each poll that found nothing new,
-	// and after each error, for metrics; it is not while the loop waits for Settle.
+	// and after each error, for metrics. While the loop waits for Settle, it is not.
 	// Failures of its Result hold PostgreSQL's message for each rejected job, which
 	// the log may leave out. It delays the loop. A panic in it is logged. Default
 	// nil.

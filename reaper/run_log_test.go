@@ -79,7 +79,7 @@ func TestAnErrorBehindABatchThatWentThroughIsLoggedOnce(t *testing.T) {
 }
 
 // A flag service that is away says nothing about the database: nothing has to be
-// settled, and no operator has to look after the server.
+// reaped, and no operator has to look after the server.
 func TestASourceThatIsAwayIsNoOutage(t *testing.T) {
 	t.Parallel()
 	pool := reapertest.OpenQueue(t)

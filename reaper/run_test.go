@@ -170,12 +170,12 @@ func TestRunDoesNotSpinOnBadRows(t *testing.T) {
 		OnPass: func(_ context.Context, p reaper.Pass) { passes <- p },
 	})
 
-	failed, settled := 0, 0
-	for settled < 11 {
+	failed, reaped := 0, 0
+	for reaped < 11 {
 		pass := <-passes
 		require.NoError(t, pass.Err)
 		failed += pass.Result.FailedCount
-		settled += pass.Result.ResetCount
+		reaped += pass.Result.ResetCount
 	}
 	require.Equal(t, 3, failed)
 	require.Equal(t, 1, log.Count("jobs rejected"))

@@ -1,13 +1,21 @@
 package reaper
 
-import "github.com/jackc/pgx/v5"
+import (
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lease-governance/leasereaper/internal/letter"
+)
+
+// sqlClock reads the transaction's clock, and whether the session writes values in plain
+// forms.
+const sqlClock = `now(), ` + letter.SQLIsPlain
 
 // sqlLockTimeout bounds how long the statements of a transaction wait for a lock, and
-// reads the transaction's clock.
+// reads the clock.
 //
 //	$1 lock_timeout  text, milliseconds
 const sqlLockTimeout = `-- reaper.lock_timeout
-select set_config('lock_timeout', $1, true), now()`
+select set_config('lock_timeout', $1, true), ` + sqlClock
 
 // sqlSettings is sqlLockTimeout with what the planner is told for the claim; it
 // returns what held before. Where statistics know of few
@@ -20,7 +28,7 @@ select set_config('lock_timeout', $1, true), now()`
 //
 //	$1 lock_timeout  text, milliseconds
 const sqlSettings = `-- reaper.settings
-select set_config('lock_timeout', $1, true), now(),
+select set_config('lock_timeout', $1, true), ` + sqlClock + `,
   current_setting('enable_sort'), set_config('enable_sort', 'off', true),
   current_setting('jit'), set_config('jit', 'off', true),
   current_setting('plan_cache_mode'), set_config('plan_cache_mode', 'force_generic_plan', true)`
@@ -54,7 +62,7 @@ func (a *attempt) queueFirstSettings(batch *pgx.Batch) {
 		return
 	}
 	batch.Queue(sqlLockTimeout, a.r.lockTimeout).QueryRow(func(row pgx.Row) error {
-		return row.Scan(nil, &a.now)
+		return row.Scan(nil, &a.now, &a.plainStyles)
 	})
 }
 
@@ -67,7 +75,7 @@ func (a *attempt) queueSettings(batch *pgx.Batch) {
 	own := &a.planner
 	own.replaced = true
 	batch.Queue(sqlSettings, a.r.lockTimeout).QueryRow(func(row pgx.Row) error {
-		return row.Scan(nil, &a.now, &own.enableSort, nil, &own.jit, nil, &own.planCaches, nil)
+		return row.Scan(nil, &a.now, &a.plainStyles, &own.enableSort, nil, &own.jit, nil, &own.planCaches, nil)
 	})
 }
 

@@ -32,8 +32,10 @@ const (
 	CodeStateMissing       = "state_missing"        // an enum lacks a state
 	CodeKeyMissing         = "key_missing"          // nothing makes the job's id, or a setting's key, unique
 	CodeKeyType            = "key_type"             // the letters' job_id cannot hold the queue's key, or not twice
-	CodeIndexMissing       = "index_missing"        // no index serves the claim, or one that also holds other rows
+	CodeIndexMissing       = "index_missing"        // no index serves the claim or finds an id, or one holds other rows
 	CodeReplicaIdentity    = "replica_identity"     // a published table's replica identity is missing or too small
+	CodeMarkIsDefault      = "mark_is_default"      // free jobs have by default what marks a dead one
+	CodeLockIneffective    = "lock_ineffective"     // a lock has no bound on its wait, or does not hold a gate
 	CodeStatementRejected  = "statement_rejected"   // PostgreSQL rejects a statement for another reason
 	CodePrivilegeMissing   = "privilege_missing"    // the role may not do what an apply does
 	CodeRowSecurity        = "row_security"         // policies hide rows from the role
@@ -42,12 +44,12 @@ const (
 	CodeSettingInvalid     = "setting_invalid"      // a setting does not parse
 	CodeFunctionMissing    = "function_missing"     // the mover's function does not exist
 	CodeFunctionSignature  = "function_signature"   // it takes or returns something else
-	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end
+	CodeLeaseEndless       = "lease_endless"        // leased jobs without an end, a start or a possible length
 	CodeLeaseInfinite      = "lease_infinite"       // leased jobs that end at infinity
 	CodeLeaseFar           = "lease_far"            // leased jobs that end more than a week from now
 )
 
-// Report is what Verify found, worst first. Without problems it is sound.
+// Report is what Verify or Rehearse found, worst first. Without problems it is sound.
 type Report struct {
 	Problems []Problem `json:"problems"` // never nil
 }
@@ -76,18 +78,18 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// Verify checks everything that this Reaper will rely on, with the role and
-// the connection that it will use, and reports all problems at once: the tables
-// and their columns, the key and the index, the role's privileges, the
-// settings, the mover's function, and rows that no reaper will ever pick up.
+// Verify checks what this Reaper needs, with the role and the connection that it will
+// use, and reports all problems at once: the tables and their columns, the key and the
+// index, the role's privileges, the settings, the mover's function, and rows that no
+// reaper will ever reap.
 //
-// It reads only, in a read-only transaction, and the catalogs more than the
-// tables. The statements of an apply are planned and not run, unless an error was
-// found before. It checks what the library knows: the reference sources and
-// movers, not those of the caller's own, except that it reads such a source once.
-// A closed gate is no problem. What a document holds of no row, such as the bounds
-// of an array, is not reported, as nearly every queue would be: [deadletter.Redrive]
-// lists it. The error says that Verify could not look at all.
+// It only reads, in a read-only transaction, and reads the catalogs more than the
+// tables. If it has found no error so far, the server plans the statements of an apply;
+// none is run. It knows the library's own sources and movers. A source of the caller's
+// is read once, and a mover in Go is not checked. A closed gate is no problem. Verify does
+// not report what the JSON of a dead letter cannot hold in any queue, such as the bounds
+// of an array: [deadletter.Redrive] lists that. An error means that nothing could be
+// checked.
 func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 	tx, err := r.beginReadOnly(ctx)
 	if err != nil {
@@ -108,9 +110,7 @@ func (r *Reaper) Verify(ctx context.Context) (*Report, error) {
 // verifyTarget is this Reaper as package verify checks it.
 func (r *Reaper) verifyTarget() verify.Target {
 	target := verify.Target{
-		Queue:      r.cfg.Queue.Name,
-		Columns:    r.cfg.Queue.Columns,
-		States:     r.cfg.Queue.States,
+		Queue:      r.cfg.Queue.mapping(),
 		Stale:      r.sql.Stale,
 		Scope:      r.scope,
 		Writes:     r.plannedWrites(),
@@ -120,11 +120,7 @@ func (r *Reaper) verifyTarget() verify.Target {
 		Gates:      fmt.Sprintf("%T", r.cfg.Gates),
 		Letters:    r.letters,
 		Function:   r.function,
-	}
-	for _, column := range []*string{&target.Columns.JobKind, &target.Columns.LastError} {
-		if *column == None {
-			*column = ""
-		}
+		Redrives:   !r.callsMover(),
 	}
 	read := r.cfg.Gates.Read
 	if table, ok := r.cfg.Gates.(gates.Table); ok {

@@ -79,6 +79,11 @@ var faults = map[string]fault{
 		sql: `create function bury(id uuid, a text, e text) returns text language sql as 'select a'`, code: reaper.CodeFunctionSignature, object: `"bury"(uuid, text, text)`,
 		cfg: reaper.Config{DeadLetter: deadletter.Function{Name: pgx.Identifier{"bury"}}},
 	},
+	"a function of which another returns jsonb": {
+		sql: `create function bury(id text, a text, e text) returns jsonb language sql as 'select null::jsonb';
+			create function bury(id uuid, a text, e text) returns text language sql as 'select a'`, code: reaper.CodeFunctionSignature, object: `"bury"(uuid, text, text)`,
+		cfg: reaper.Config{DeadLetter: deadletter.Function{Name: pgx.Identifier{"bury"}}},
+	},
 	"a function that is not for the role": {
 		sql: `create function bury(id uuid, a text, e text) returns jsonb language sql as 'select null::jsonb';
 			revoke execute on function bury from public`, code: reaper.CodePrivilegeMissing, object: `"bury"(uuid, text, text)`,
@@ -161,7 +166,37 @@ func TestVerifyIsEmptyOverASoundSetUp(t *testing.T) {
 	require.Empty(t, reapertest.Verify(t, pool, reaper.Config{}).Problems)
 	require.Empty(t, reapertest.Verify(t, asRole, reaper.Config{}).Problems)
 	require.Empty(t, reapertest.Verify(t, asRole, reaper.Config{Gates: gates.CurrentSetting{}}).Problems)
+	quoting := reapertest.WithSettings(t, pool, map[string]string{"quote_all_identifiers": "on"})
+	require.Empty(t, reapertest.Verify(t, quoting, reaper.Config{}).Problems)
 	require.Equal(t, before, reapertest.Fingerprint(t, pool))
+}
+
+// The fix of a function drops it. One that works must not be reported, whatever else has
+// its name, and must not be called.
+func TestVerifyIsSilentOverFunctionsThatWork(t *testing.T) {
+	t.Parallel()
+
+	tests := map[string]struct{ sql string }{
+		"json":               {`create function bury(id uuid, a text, e text) returns json language sql immutable as $$ select '{}'::json $$`},
+		"a domain over json": {`create domain doc as json; create domain receipt as doc; create function bury(id uuid, a text, e text) returns receipt language sql as $$ select '{}'::receipt $$`},
+		"a set":              {`create function bury(id uuid, a text, e text) returns setof jsonb language sql as $$ select '{}'::jsonb $$`},
+		"a table":            {`create function bury(id uuid, a text, e text) returns table (doc jsonb) language sql as $$ select '{}'::jsonb $$`},
+		"a key of any type":  {`create function bury(id anyelement, a text, e text) returns jsonb language sql as $$ select '{}'::jsonb $$`},
+		"another of texts":   {`create function bury(id text, a text, e text) returns text language sql as 'select a'; create function bury(id uuid, a text, e text) returns jsonb language sql as $$ select '{}'::jsonb $$`},
+		"one that raises":    {`create function bury(id uuid, a text, e text) returns jsonb language plpgsql immutable as $$ begin raise 'called'; end $$`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := reapertest.OpenQueue(t)
+			reapertest.Exec(t, pool, test.sql)
+
+			for mode, pool := range reapertest.InEveryMode(t, pool) {
+				report := reapertest.Verify(t, pool, reaper.Config{DeadLetter: deadletter.Function{Name: pgx.Identifier{"bury"}}})
+				require.Empty(t, report.Problems, mode)
+			}
+		})
+	}
 }
 
 // The report is read by people and by programs.

@@ -37,6 +37,9 @@ var writeFaults = map[string]fault{
 	"a last error that is an enum":        {sql: `create type errors as enum ('lease_expired_reaped'); alter table job_queue alter last_error type errors using last_error::errors`, code: reaper.CodeColumnType, object: `"job_queue"."last_error"`},
 	"keys that are an enum":               {sql: `truncate queue_config; create type keys as enum ('a'); alter table queue_config alter key type keys using 'a'`, code: reaper.CodeColumnType, object: `"queue_config"."key"`},
 	"short keys of settings":              {sql: `truncate queue_config; alter table queue_config alter key type varchar(10)`, code: reaper.CodeColumnLength, object: `"queue_config"."key"`},
+	"padded keys of settings":             {sql: `alter table queue_config alter key type char(64)`, code: reaper.CodeColumnType, object: `"queue_config"."key"`},
+	"a last error that must not be NULL":  {sql: `alter table job_queue alter last_error set default '', alter last_error set not null`, code: reaper.CodeColumnRequired, object: `"job_queue"."last_error"`},
+	"a CHECK on waits without an error":   {sql: `alter table job_queue add check (state <> 'retry_waiting' or last_error is not null)`, code: reaper.CodeCheckExcludesState, object: `"job_queue"`},
 	"a maximum that is computed":          {sql: `alter table job_queue drop max_attempts, add max_attempts int generated always as (5) stored`, code: reaper.CodeColumnNullable, object: `"job_queue"."max_attempts"`},
 }
 

@@ -28,19 +28,19 @@ func (t *tool) applyCommand() *cobra.Command {
 	a := &applying{tool: t}
 	cmd := &cobra.Command{
 		Use:   "apply",
-		Short: "Settle stale leases, or exactly those of a plan",
-		Long: `Settle the oldest stale leases in one transaction, behind the gates. Without
---yes it shows them first and then settles exactly what it has shown, each job
-only if it is as it stood.
+		Short: "Reset or move jobs with stale leases, or those of a plan",
+		Long: `Reset or move the jobs with the oldest stale leases, in one transaction, if the
+gates are open. Without --yes it shows the jobs first and asks. Then it reaps
+only these jobs, each only if it has not changed.
 
-With --plan it settles the jobs that operator plan wrote down, and lists those
+With --plan it reaps only the jobs of a file from operator plan, and lists those
 that have changed since.`,
 		Args: cobra.NoArgs,
 		RunE: t.changes(func(ctx context.Context, _ []string) error { return a.run(ctx) }),
 	}
-	cmd.Flags().IntVar(&a.limit, "limit", applyLimit, "settle at most so many jobs")
+	cmd.Flags().IntVar(&a.limit, "limit", applyLimit, "reap at most so many jobs")
 	cmd.Flags().IntVar(&a.maxStale, "max-stale", 0, "refuse when more leases than this are stale (default: no maximum)")
-	cmd.Flags().StringVar(&a.plan, "plan", "", "settle the jobs of this plan; - reads it from stdin")
+	cmd.Flags().StringVar(&a.plan, "plan", "", "reap the jobs of this plan; - reads it from stdin")
 	cmd.MarkFlagsMutuallyExclusive("plan", "limit")
 	cmd.MarkFlagsMutuallyExclusive("plan", "max-stale")
 	return t.addScope(cmd)
@@ -82,7 +82,7 @@ func (a *applying) reviewed(ctx context.Context, r *reaper.Reaper, plan *reaper.
 			return a.report(&reaper.ApplyResult{Refused: true, Reason: reason}, err)
 		}
 		printPlan(a.errs, plan)
-		if err := a.confirm(ctx, "Settle "+these(len(plan.Jobs))+"?"); err != nil {
+		if err := a.confirm(ctx, "Reap "+these(len(plan.Jobs))+"?"); err != nil {
 			return err
 		}
 	}

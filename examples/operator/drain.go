@@ -16,13 +16,13 @@ func (t *tool) drainCommand() *cobra.Command {
 	var batch int
 	cmd := &cobra.Command{
 		Use:   "drain",
-		Short: "Settle the whole backlog, batch by batch",
-		Long: `Settle all stale leases, oldest first, each batch in a transaction of its own.
-Ctrl-C, or a gate that closes, ends it after the batches that are done.`,
+		Short: "Reset or move all jobs with stale leases, batch by batch",
+		Long: `Reap all stale leases, oldest first, each batch in a transaction of its own.
+Ctrl-C or a closed gate ends it. The finished batches stay committed.`,
 		Args: cobra.NoArgs,
 		RunE: t.changes(func(ctx context.Context, _ []string) error { return t.drain(ctx, batch) }),
 	}
-	cmd.Flags().IntVar(&batch, "batch", applyLimit, "settle at most so many jobs in one transaction")
+	cmd.Flags().IntVar(&batch, "batch", applyLimit, "reap at most so many jobs in one transaction")
 	return t.addScope(cmd)
 }
 
@@ -43,7 +43,7 @@ func (t *tool) drain(ctx context.Context, batch int) error {
 			return t.printDrain(done, 0)
 		}
 	}
-	return t.settleAll(ctx, batch, plan.StaleLeaseCount)
+	return t.reapAll(ctx, batch, plan.StaleLeaseCount)
 }
 
 // confirmDrain asks, unless it is clear already what comes of the drain: it is
@@ -59,11 +59,11 @@ func (t *tool) confirmDrain(ctx context.Context, plan *reaper.DryRunResult) (*re
 	}
 	printStale(t.errs, plan, previewLines, plan.StaleLeaseCount)
 	fmt.Fprintln(t.errs)
-	return nil, t.confirm(ctx, "Settle all stale leases, also those that become stale meanwhile?")
+	return nil, t.confirm(ctx, "Reap all stale leases, also those that become stale meanwhile?")
 }
 
-// settleAll drains, and shows how far it is.
-func (t *tool) settleAll(ctx context.Context, batch, total int) error {
+// reapAll drains, and shows its progress.
+func (t *tool) reapAll(ctx context.Context, batch, total int) error {
 	p := newProgress(t.errs, total)
 	r, err := t.reaper(func(cfg *reaper.Config) { cfg.Logger = slog.New(p) })
 	if err != nil {

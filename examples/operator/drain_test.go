@@ -20,11 +20,11 @@ func TestDrainShowsItsProgressInOneLine(t *testing.T) {
 	pool := pgtest.New(t)
 	release := slowQueue(t, pool)
 	x := start(t, address(t, pool), "drain", "--batch", "10")
-	x.shows("... and 15 more", "Settle all stale leases", "[y/N]")
+	x.shows("... and 15 more", "Reap all stale leases", "[y/N]")
 	x.types("y\r")
-	x.shows("10 settled, ", "about 20 left")
+	x.shows("10 reaped, ", "about 20 left")
 	release()
-	require.NotContains(t, x.shows("Reset 30, moved 0 to the dead letters, in 3 batches"), " settled, ")
+	require.NotContains(t, x.shows("Reset 30, moved 0 to the dead letters, in 3 batches"), " reaped, ")
 	x.ends()
 }
 
@@ -36,7 +36,7 @@ func TestAnInterruptedDrainSaysWhatWasDone(t *testing.T) {
 	pool := pgtest.New(t)
 	slowQueue(t, pool)
 	x := start(t, address(t, pool), "drain", "--batch", "10", "--yes")
-	x.shows("10 settled, ")
+	x.shows("10 reaped, ")
 	x.types("\x03")
 	x.becomes(func(screen string) bool { // what the batch under way came to may be unknown, and is said then
 		return strings.Contains(screen, "Reset 10, moved 0 to the dead letters, in 1 batch") &&
@@ -44,7 +44,7 @@ func TestAnInterruptedDrainSaysWhatWasDone(t *testing.T) {
 	}, "an account")
 }
 
-// slowQueue makes thirty stale leases, of which ten can be settled before the
+// slowQueue makes thirty stale leases, of which ten can be reaped before the
 // returned function is called.
 func slowQueue(t *testing.T, pool *pgxpool.Pool) (release func()) {
 	t.Helper()

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// history keeps what was settled. The tables forget a reset when its job is
+// history keeps what was reaped. The tables forget a reset when its job is
 // finished, so what was seen once is kept: of each ten seconds the most that any
 // look has counted.
 type history struct {
 	began  time.Time // the first look, by the database's clock
 	slices map[int64]slice
-	last   []settlement // newest first
+	last   []reapedJob // newest first
 }
 
 // recent is how far back a look goes that is not the first. It is long enough for
@@ -19,8 +19,8 @@ type history struct {
 // was away for a while.
 const recent = 2 * time.Minute
 
-// keptSettlements is how many single jobs are kept.
-const keptSettlements = 50
+// keptReaped is how many single jobs are kept.
+const keptReaped = 50
 
 func newHistory(seen *sight) *history {
 	h := &history{began: seen.Gates.EvaluatedAt, slices: map[int64]slice{}}
@@ -38,7 +38,7 @@ func since(seen *sight, away time.Duration) time.Duration {
 }
 
 func (h *history) add(seen *sight) {
-	for _, s := range seen.Settled {
+	for _, s := range seen.Reaped {
 		key := s.Start.Unix()
 		old := h.slices[key]
 		h.slices[key] = slice{Start: s.Start, Resets: max(s.Resets, old.Resets), Moves: max(s.Moves, old.Moves)}
@@ -51,18 +51,18 @@ func (h *history) add(seen *sight) {
 	h.addLast(seen.Last)
 }
 
-// addLast keeps the newest. A job that was settled again has other attempts.
-func (h *history) addLast(last []settlement) {
+// addLast keeps the newest. A job that was reaped again has other attempts.
+func (h *history) addLast(last []reapedJob) {
 	for _, s := range last {
-		known := func(old settlement) bool {
+		known := func(old reapedJob) bool {
 			return old.JobID == s.JobID && old.What == s.What && old.Attempts == s.Attempts
 		}
 		if !slices.ContainsFunc(h.last, known) {
 			h.last = append(h.last, s)
 		}
 	}
-	slices.SortStableFunc(h.last, func(a, b settlement) int { return b.At.Compare(a.At) })
-	h.last = h.last[:min(len(h.last), keptSettlements)]
+	slices.SortStableFunc(h.last, func(a, b reapedJob) int { return b.At.Compare(a.At) })
+	h.last = h.last[:min(len(h.last), keptReaped)]
 }
 
 // minutes adds up the slices of the last minutes, oldest first; the last one is

@@ -31,14 +31,14 @@ func TestHistoryKeepsTheNewestJobsOnce(t *testing.T) {
 
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	h := newHistory(sightOf(now))
-	for i := range 3 * keptSettlements {
-		job := settlement{At: now.Add(time.Duration(i) * time.Second), What: "reset", JobID: "a", Attempts: int64(i)}
-		h.addLast([]settlement{job})
+	for i := range 3 * keptReaped {
+		job := reapedJob{At: now.Add(time.Duration(i) * time.Second), What: "reset", JobID: "a", Attempts: int64(i)}
+		h.addLast([]reapedJob{job})
 		job.At = job.At.Add(-time.Minute) // the base was changed, and with it the estimate
-		h.addLast([]settlement{job})
+		h.addLast([]reapedJob{job})
 	}
-	require.Len(t, h.last, keptSettlements)
-	require.Equal(t, int64(3*keptSettlements-1), h.last[0].Attempts)
+	require.Len(t, h.last, keptReaped)
+	require.Equal(t, int64(3*keptReaped-1), h.last[0].Attempts)
 }
 
 // After an hour without a database the figures of that hour would be missing.
@@ -59,6 +59,6 @@ func TestSparkline(t *testing.T) {
 	require.Equal(t, "█", sparkline([]int{1}))
 }
 
-func sightOf(now time.Time, settled ...slice) *sight {
-	return &sight{Gates: &gateState{EvaluatedAt: now}, Settled: settled}
+func sightOf(now time.Time, reaped ...slice) *sight {
+	return &sight{Gates: &gateState{EvaluatedAt: now}, Reaped: reaped}
 }

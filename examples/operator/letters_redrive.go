@@ -23,11 +23,11 @@ func (t *tool) redriveCommand() *cobra.Command {
 	r := &redriving{tool: t}
 	cmd := &cobra.Command{
 		Use:   "redrive [ID...]",
-		Short: "Send jobs back to the queue, with all their tries",
-		Long: `Send the jobs of dead letters back to the queue, in one transaction: those that
-the ids name and the flags let through, oldest first. A job waits with no failed
-tries and is due at once. Its dead letters stay, marked with when and by whom.
-Without --yes it shows them first and then redrives exactly what it has shown.`,
+		Short: "Send jobs back to the queue, with all their attempts",
+		Long: `Send the jobs of dead letters back to the queue, in one transaction, oldest
+first. Ids and flags select the letters. A job has no failed attempts then, and
+can be claimed at once. Its dead letters stay, with the actor and the time.
+Without --yes it shows the letters first and asks. Then it redrives only these.`,
 	}
 	cmd.RunE = t.changes(func(ctx context.Context, ids []string) error {
 		if len(ids) == 0 && !r.all && !narrows(cmd.Flags()) {

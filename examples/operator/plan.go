@@ -20,8 +20,8 @@ func (t *tool) planCommand() *cobra.Command {
 		Use:   "plan",
 		Short: "Write a dry run for review, which apply --plan then applies",
 		Long: `Write a dry run as JSON, to a file or to stdout. Somebody reviews it, and may
-take jobs out of it. operator apply --plan FILE then settles those jobs and no
-others, each only if it is as it stood.`,
+remove jobs from it. Then operator apply --plan FILE reaps only these jobs, each
+only if it has not changed.`,
 		Args: cobra.NoArgs,
 		RunE: t.reads(func(ctx context.Context, _ []string) error { return t.plan(ctx, file, limit) }),
 	}

@@ -63,7 +63,7 @@ func became(a reaper.Action) string {
 		return "dead letter " + letterID(a.DeadLetter)
 	}
 	began := a.ScheduledAt.Add(-time.Duration(min(a.BackoffSec, 1<<32)) * time.Second)
-	return "waits, due " + moment(a.ScheduledAt, began)
+	return "waits until " + moment(a.ScheduledAt, began)
 }
 
 // letterID is the dead letter's id, where the mover says it.
@@ -91,9 +91,9 @@ func meaning(reason string) string {
 	case reaper.SkipReaped:
 		return "another reaper was faster"
 	case reaper.SkipLocked:
-		return "somebody holds the row locked"
+		return "another transaction has locked the row"
 	case reaper.SkipChanged:
-		return "its attempts have changed, or what is due to it"
+		return "its attempts have changed, or whether it is reset or moved"
 	case reaper.SkipNotStale:
 		return "its lease is not stale"
 	}

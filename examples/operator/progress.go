@@ -19,7 +19,7 @@ type progress struct {
 	began    time.Time
 	shown    time.Time // when the last line was
 	total    int       // leases that were stale at the start
-	settled  int
+	reaped   int
 	failed   int
 }
 
@@ -45,7 +45,7 @@ func (p *progress) Handle(_ context.Context, record slog.Record) error {
 	record.Attrs(func(attr slog.Attr) bool {
 		switch attr.Key {
 		case "reset_count", "dead_letter_count":
-			p.settled += int(attr.Value.Int64())
+			p.reaped += int(attr.Value.Int64())
 		case "failed_count":
 			p.failed += int(attr.Value.Int64())
 		}
@@ -77,12 +77,12 @@ func (p *progress) show(now time.Time) {
 	fmt.Fprintln(p.out, p.line(now))
 }
 
-// line says how many are settled, how fast, and how many are left of those that
+// line says how many are reaped, how fast, and how many are left of those that
 // were there at the start.
 func (p *progress) line(now time.Time) string {
-	rate := float64(p.settled) / max(now.Sub(p.began).Seconds(), time.Millisecond.Seconds())
-	left := max(0, p.total-p.settled-p.failed)
-	line := fmt.Sprintf("%d settled, %.0f a second, about %d left", p.settled, rate, left)
+	rate := float64(p.reaped) / max(now.Sub(p.began).Seconds(), time.Millisecond.Seconds())
+	left := max(0, p.total-p.reaped-p.failed)
+	line := fmt.Sprintf("%d reaped, %.0f a second, about %d left", p.reaped, rate, left)
 	if left > 0 && rate >= 1 {
 		line += ", " + span(int64(float64(left)/rate)+1)
 	}

@@ -22,8 +22,8 @@ func TestProgressIsALineNowAndThenWhereThereIsNoTerminal(t *testing.T) {
 		require.NoError(t, p.Handle(context.WithoutCancel(t.Context()), record))
 	}
 	p.end()
-	require.Equal(t, "1000 settled, 100 a second, about 8990 left, 1m30s, 10 rejected\n"+
-		"2000 settled, 100 a second, about 7980 left, 1m20s, 20 rejected\n", out.String())
+	require.Equal(t, "1000 reaped, 100 a second, about 8990 left, 1m30s, 10 rejected\n"+
+		"2000 reaped, 100 a second, about 7980 left, 1m20s, 20 rejected\n", out.String())
 }
 
 // Numbers that nobody can act on would stand in the line: a rate of infinity at
@@ -32,22 +32,22 @@ func TestProgressSaysWhatIsLeft(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
-		after   time.Duration
-		settled int
-		want    string
+		after  time.Duration
+		reaped int
+		want   string
 	}{
-		"in the same instant":            {0, 100, "100 settled, 100000 a second, about 900 left, 1s"},
-		"slower than one a second":       {200 * time.Second, 100, "100 settled, 0 a second, about 900 left"},
-		"more than there were at first":  {10 * time.Second, 2000, "2000 settled, 200 a second, about 0 left"},
-		"hours to go":                    {100 * time.Second, 100, "100 settled, 1 a second, about 900 left, 15m01s"},
-		"nothing, since all was skipped": {time.Second, 0, "0 settled, 0 a second, about 1000 left"},
+		"in the same instant":            {0, 100, "100 reaped, 100000 a second, about 900 left, 1s"},
+		"slower than one a second":       {200 * time.Second, 100, "100 reaped, 0 a second, about 900 left"},
+		"more than there were at first":  {10 * time.Second, 2000, "2000 reaped, 200 a second, about 0 left"},
+		"hours to go":                    {100 * time.Second, 100, "100 reaped, 1 a second, about 900 left, 15m01s"},
+		"nothing, since all was skipped": {time.Second, 0, "0 reaped, 0 a second, about 1000 left"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
 			p := newProgress(&bytes.Buffer{}, 1000)
-			p.settled = test.settled
+			p.reaped = test.reaped
 			require.Equal(t, test.want, p.line(p.began.Add(test.after)))
 		})
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const about = `Operator looks after a job queue in PostgreSQL whose leases a reaper settles.
+const about = `Operator shows and changes a job queue in PostgreSQL that a lease reaper works on.
 
-Commands that change a table show what will happen and ask, unless --yes is
-given. Every change is made in somebody's name: --actor.
+Commands that change a table show the change first and ask, unless --yes is
+given. Every change has an actor: --actor.
 
 Exit status: 0 done, 1 error, or not all could be done, 2 wrong use, 3 refused,
 for instance by a closed gate.`
@@ -18,7 +18,7 @@ for instance by a closed gate.`
 func (t *tool) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "operator",
-		Short:         "Look after a job queue and its reaper",
+		Short:         "Operate a job queue and its reaper",
 		Long:          about,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -89,7 +89,7 @@ func (v *view) lines() []string {
 	}
 	kinds, jobs := v.room()
 	for _, part := range [][]string{
-		v.gates(), v.backlog(kinds), v.settledLines(), v.lastLines(jobs), v.letters(),
+		v.gates(), v.backlog(kinds), v.reapedLines(), v.lastLines(jobs), v.letters(),
 	} {
 		lines = append(lines, part...)
 	}
@@ -97,7 +97,7 @@ func (v *view) lines() []string {
 }
 
 // fixedLines are those of a screen besides the kinds and the single jobs: title,
-// trouble, gates, headings, totals, what is settled, dead letters, the last line.
+// trouble, gates, headings, totals, what is reaped, dead letters, the last line.
 const fixedLines = 16
 
 // room shares the lines that are left between kinds and single jobs.

@@ -49,13 +49,13 @@ func backlogLine(name, stale, toMove, live, overdue string) string {
 // sparkMinutes is how many minutes the line of bars has.
 const sparkMinutes = 60
 
-// settledLines shows how many jobs were settled in each minute, and what that
+// reapedLines shows how many jobs were reaped in each minute, and what that
 // figure is made of.
-func (v *view) settledLines() []string {
+func (v *view) reapedLines() []string {
 	counts := v.history.minutes(v.seen.Gates.EvaluatedAt, sparkMinutes)
 	return []string{
 		"",
-		bold("SETTLED PER MINUTE") + fmt.Sprintf("  last hour, at most %d; this minute %d so far",
+		bold("REAPED PER MINUTE") + fmt.Sprintf("  last hour, at most %d; this minute %d so far",
 			slices.Max(counts), counts[len(counts)-1]),
 		good(sparkline(counts)),
 		dim("before " + v.history.began.Local().Format(time.TimeOnly) +
@@ -63,7 +63,7 @@ func (v *view) settledLines() []string {
 	}
 }
 
-// lastLines shows the jobs that were settled last.
+// lastLines shows the jobs that were reaped last.
 func (v *view) lastLines(most int) []string {
 	lines := []string{bold("LAST ACTIONS")}
 	if len(v.history.last) == 0 {
@@ -75,7 +75,7 @@ func (v *view) lastLines(most int) []string {
 	return lines
 }
 
-func (s settlement) line() string {
+func (s reapedJob) line() string {
 	const jobWidth = 9
 	line := fmt.Sprintf("%s  %s  %s  %s  %d of %d failed",
 		s.At.Local().Format(time.TimeOnly), pad(s.What, len("reset")),

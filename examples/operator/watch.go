@@ -17,13 +17,13 @@ func (t *tool) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Watch the queue and its reapers on a live screen",
-		Long: `Watch the gates, the backlog, what was settled, and the dead letters, on a
-screen that fits 80 columns and 24 lines. It only reads, in read-only
-transactions. q or Ctrl-C ends it.
+		Long: `Watch the gates, the backlog, the reaped jobs and the dead letters, on a screen
+that fits 80 columns and 24 lines. It only reads, in read-only transactions. q or
+Ctrl-C ends it.
 
-What was settled is read off the tables. A move is a dead letter, which has its
-time. A reset shows in the queue row until the job is finished, and its time is
-the next try's less the backoff by the settings.`,
+The reaped jobs are read from the tables. A move is a dead letter, with its time.
+A reset shows in the queue row until the job is finished. Its time is that of the
+next attempt minus the backoff by the settings.`,
 		Args: cobra.NoArgs,
 		RunE: t.reads(func(ctx context.Context, _ []string) error {
 			if once {
@@ -33,9 +33,9 @@ the next try's less the backoff by the settings.`,
 		}),
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error { return t.checkWatch(every, once) }
-	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "how often to look, 100ms or more")
+	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "how often to read, 100ms or more")
 	t.addGrace(cmd.Flags())
-	cmd.Flags().BoolVar(&once, "once", false, "look once, print that, and end")
+	cmd.Flags().BoolVar(&once, "once", false, "read once, print that, and end")
 	return cmd
 }
 

@@ -16,15 +16,15 @@ type watcher struct {
 
 	place string // which database this is
 
-	letters, backlog, settled, last string // the statements
+	letters, backlog, reaped, last string // the statements
 }
 
 // sight is what one look saw, and the JSON of watch --once.
 type sight struct {
 	Gates       *gateState    `json:"gates"`
 	Backlog     []kindBacklog `json:"backlog"` // most stale leases first
-	Settled     []slice       `json:"settled"` // of what the tables still tell, oldest first
-	Last        []settlement  `json:"last"`    // newest first
+	Reaped      []slice       `json:"reaped"`  // reaped jobs that the tables still have, oldest first
+	Last        []reapedJob   `json:"last"`    // newest first
 	DeadLetters letterCount   `json:"dead_letters"`
 
 	took time.Duration
@@ -46,8 +46,8 @@ type slice struct {
 	Moves  int       `json:"moves"`
 }
 
-// settlement is a job that a reaper has settled.
-type settlement struct {
+// reapedJob is a job that was reset or moved.
+type reapedJob struct {
 	At          time.Time `json:"at"` // of a reset: about, by the backoff of the settings
 	What        string    `json:"what"`
 	Kind        string    `json:"job_kind"`
@@ -83,7 +83,7 @@ func (t *tool) watcher() (*watcher, error) {
 	for _, statement := range []struct {
 		to  *string
 		sql string
-	}{{&w.backlog, sqlBacklog}, {&w.settled, sqlSettled}, {&w.last, sqlLast}, {&w.letters, sqlLetters}} {
+	}{{&w.backlog, sqlBacklog}, {&w.reaped, sqlReaped}, {&w.last, sqlLast}, {&w.letters, sqlLetters}} {
 		sql := strings.NewReplacer("{stale}", stale, "{at}", resetAt).Replace(statement.sql)
 		var err error
 		if *statement.to, err = t.queue.render(sql); err != nil {
@@ -102,7 +102,7 @@ func place(config *pgx.ConnConfig) string {
 	return config.Database + " on " + config.Host
 }
 
-// look reads everything in one snapshot that cannot write, with what was settled
+// look reads everything in one snapshot that cannot write, with what was reaped
 // in the last while.
 func (w *watcher) look(ctx context.Context, since time.Duration) (*sight, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
@@ -146,7 +146,7 @@ func (w *watcher) readTables(
 	}
 	batch := &pgx.Batch{}
 	batch.Queue(w.backlog, w.scope.grace).Query(into(&seen.Backlog))
-	batch.Queue(w.settled, since, base).Query(into(&seen.Settled))
+	batch.Queue(w.reaped, since, base).Query(into(&seen.Reaped))
 	batch.Queue(w.last, since, base).Query(into(&seen.Last))
 	batch.Queue(strings.Replace(w.letters, "{undriven}", undriven, 1), letterBound).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&seen.DeadLetters.Waiting, &seen.DeadLetters.LastHour)

@@ -19,14 +19,14 @@ order by stale desc, overdue_seconds desc, kind`
 // stale is the condition of sqlBacklog's counts.
 const stale = `({lease_until} < now() - $1::interval)`
 
-// settled is the rows that reapers have settled in the last while. A reset shows
+// reaped is the rows that reapers have reaped in the last while. A reset shows
 // in the queue until the job ends, and in a retry that waits its time is that of
 // the next try less the backoff; a row that waits is served by the workers' index.
 // A move is a dead letter.
 //
 //	$1 while         interval
 //	$2 backoff base  float8, seconds
-const settled = `with settled as (
+const reaped = `with reaped as (
   select {at} as at, 'reset' as what, coalesce({job_kind}::text, '') as kind, {job_id}::text as job_id,
     {attempts}::bigint as attempts, {max_attempts}::bigint as max_attempts, null::text as by
   from {queue}
@@ -46,22 +46,22 @@ const settled = `with settled as (
 const resetAt = `{scheduled_at} - make_interval(secs => least(1e9,
     $2::float8 * power(2, least(greatest({attempts} - 1, 0), 10)::float8)))`
 
-// sqlSettled counts what was settled, in slices of ten seconds.
-const sqlSettled = `-- operator.settled
-` + settled + `
+// sqlReaped counts what was reaped, in slices of ten seconds.
+const sqlReaped = `-- operator.reaped
+` + reaped + `
 select to_timestamp(floor(extract(epoch from at)::float8 / 10) * 10) as start,
   count(*) filter (where what = 'reset') as resets,
   count(*) filter (where what = 'move') as moves
-from settled
+from reaped
 where at > now() - $1::interval and at <= now()
 group by 1
 order by 1`
 
-// sqlLast reads what was settled last.
+// sqlLast reads what was reaped last.
 const sqlLast = `-- operator.last
-` + settled + `
+` + reaped + `
 select at, what, kind, job_id, attempts, max_attempts, by
-from settled
+from reaped
 where at > now() - $1::interval and at <= now()
 order by at desc, job_id
 limit 20`

@@ -15,12 +15,12 @@ type Policy struct {
 	Check      *string
 }
 
-// commands are the letters that the catalogs have for what a role does. To lock a row
-// takes a policy for updates.
+// commands maps a privilege to the letter of its command in the catalogs. A row lock
+// needs a policy for updates.
 var commands = map[string]string{"select": "r", "insert": "a", "update": "w", "lock": "w"}
 
-// passes reports whether a policy lets the role do something with every row. A
-// permissive one without an expression lets it do nothing.
+// passes reports whether a policy allows the role to use a privilege on every row. A
+// permissive policy without an expression allows nothing.
 func (p Policy) passes(privilege, role string) bool {
 	if p.Command != "*" && p.Command != commands[privilege] {
 		return !p.Permissive
@@ -29,9 +29,9 @@ func (p Policy) passes(privilege, role string) bool {
 	return (privilege == "insert" || p.isTrue(p.Using, role)) && (!writes || p.isTrue(cmp.Or(p.Check, p.Using), role))
 }
 
-// isTrue reports whether an expression is true, or ends as one does that Exempt
-// makes. That end is outside of all parentheses but the last, so no other
-// condition can make it false.
+// isTrue reports whether an expression is always true for the role: it is "true", or it
+// ends with the condition that Exempt appends. Only the outermost parentheses enclose that
+// condition, so no other condition can make it false.
 func (p Policy) isTrue(expression *string, role string) bool {
 	if expression == nil {
 		return !p.Permissive
@@ -39,8 +39,8 @@ func (p Policy) isTrue(expression *string, role string) bool {
 	return *expression == "true" || strings.HasSuffix(*expression, " OR (CURRENT_USER = "+role+"::name))")
 }
 
-// Exempt is the end of an ALTER POLICY that makes the policy true for one role, and
-// leaves it as it is for others. role is a quoted literal.
+// Exempt returns the end of an ALTER POLICY that makes the policy true for one role and
+// does not change it for others. role is a quoted literal.
 func (p Policy) Exempt(role string) string {
 	end := ""
 	if p.Using != nil {
@@ -52,9 +52,9 @@ func (p Policy) Exempt(role string) string {
 	return end
 }
 
-// HidesRows reports whether row-level security may keep the role from doing one of
-// these things with some row, and the first restrictive policy that may, if there is
-// one. role is a quoted literal.
+// HidesRows reports whether row-level security may deny the role one of these privileges
+// on some row. by is the first restrictive policy that may, or nil. role is a quoted
+// literal.
 func (t *Table) HidesRows(privileges []string, role string) (hides bool, by *Policy) {
 	if !t.RowSecurity {
 		return false, nil

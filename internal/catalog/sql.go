@@ -24,8 +24,8 @@ where c.relname = $2::text
 //
 //	$1 table  oid
 
-// types are the columns of a table and, for those of a domain, the type below it
-// with its modifier, and so on down to a type that is no domain.
+// types has the type of each column with its modifier. For a domain it has also the type
+// below it, down to a type that is not a domain.
 const types = `recursive types as (
   select a.attnum, a.atttypid as type, a.atttypmod as modifier, false as not_null, false as filled
   from pg_attribute a
@@ -37,7 +37,7 @@ const types = `recursive types as (
   where t.typtype = 'd'
 )`
 
-// parts are the types of the columns, and those of their elements and fields, at any depth.
+// parts has the types of the columns and of their elements and fields, at any depth.
 const parts = `parts as (
   select a.attnum, a.atttypid as type
   from pg_attribute a
@@ -109,8 +109,8 @@ where p.polrelid = $1::oid
 order by p.polname`
 
 // sqlChecks reads the CHECK constraints of a table and those of its columns'
-// domains. A domain's expression calls the column "value". From PostgreSQL 18 on
-// a constraint may be one that is not enforced.
+// domains. A domain's expression calls the column "value". Since PostgreSQL 18 a
+// constraint may be not enforced.
 const sqlChecks = `-- catalog.checks
 with ` + types + `
 select quote_ident(c.conname) as name,
@@ -137,8 +137,9 @@ const tree = `recursive tree as (
   join pg_inherits i on i.inhparent = t.oid
 )`
 
-// sqlKeys reads each unique index that holds for all rows, and, without a name, those that
-// each partition has.
+// sqlKeys reads each unique index that holds for all rows, and the index of each exclusion
+// constraint on equal values. Without a name, it reads also keys for which every partition
+// has its own index.
 const sqlKeys = `-- catalog.keys
 with ` + tree + `,
 keys as (
@@ -147,8 +148,9 @@ keys as (
     coalesce((
       select quote_ident(c.conname)
       from pg_constraint c
-      where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u')
+      where c.conindid = i.indexrelid and c.conrelid = i.indrelid and c.contype in ('p', 'u', 'x')
     ), '') as constraint,
+    i.indisexclusion as excludes,
     (
       select array_agg(a.attname::text order by k.n)
       from unnest(i.indkey[0:i.indnkeyatts - 1]) with ordinality k(attnum, n)
@@ -156,27 +158,33 @@ keys as (
     ) as columns
   from pg_index i
   where i.indrelid in (select oid from tree)
-    and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+    and i.indisvalid and i.indpred is null and i.indexprs is null
+    and (i.indisunique or i.indisexclusion and not exists (
+      select
+      from pg_constraint c, unnest(c.conexclop) o
+      join pg_operator e on e.oid = o
+      where c.conindid = i.indexrelid and e.oprname <> '='
+    ))
 ),
 leaves as (
   select c.oid
   from tree t
   join pg_class c on c.oid = t.oid and c.relispartition and c.relkind <> 'p'
 )
-select k.index, k.constraint, k.columns
+select k.index, k.constraint, k.excludes, k.columns
 from keys k
 where k.relation = $1::oid
 union all
-select '', '', k.columns
+select '', '', false, k.columns
 from keys k
 join leaves l on l.oid = k.relation and l.oid <> $1::oid
+where not k.excludes
 group by k.columns
 having count(distinct l.oid) = (select count(*) from leaves)
 order by index`
 
-// sqlUnidentified reads which tables of a tree are published for updates or
-// deletes, and have no replica identity that names the changed row. A partition is
-// published also when one of its parents is.
+// sqlUnidentified reads the tables of a tree that are published for updates or deletes
+// without a replica identity. A partition is published also when one of its parents is.
 const sqlUnidentified = `-- catalog.unidentified
 with ` + tree + `,
 lacking as (

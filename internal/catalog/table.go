@@ -1,8 +1,7 @@
-// Package catalog reads what PostgreSQL knows of a table: its columns and their
-// types, its keys and policies, and what the current role may do with it.
+// Package catalog reads a table's definition: its columns and their types, its keys,
+// constraints, indexes and policies, and the privileges of the current role.
 //
-// It reads the system catalogs alone, locks nothing and needs no privilege. What
-// it returns is for one moment.
+// It reads only the system catalogs, locks nothing and needs no privilege.
 package catalog
 
 import (
@@ -17,9 +16,9 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// Table is what the catalogs say of a table.
+// Table is the definition of a table.
 type Table struct {
-	SQL          string // the name that it was read by, quoted
+	SQL          string // the name that was given to Read, quoted
 	OID          uint32
 	Schema       string
 	Kind         string // "r" a table, "p" a partitioned one, "v" a view, "m" a materialized one, "f" a foreign table
@@ -38,27 +37,28 @@ type Table struct {
 // Column is a column of a table.
 type Column struct {
 	Name          string
-	Type          string // as in "timestamp with time zone"; the one below a domain
-	Base          string // Type for a cast, which does not cut what is cast
-	Length        int    // of a character type with one, else 0
+	Type          string // as in "timestamp with time zone"; for a domain, the type below it
+	Base          string // Type for a cast that does not truncate
+	Length        int    // of a character type with a length, else 0
 	Enum          []string
-	TypeSQL       string // the type's own name, quoted, with its modifier
+	TypeSQL       string // the name of the column's own type, quoted, with its modifier
 	NotNull       bool
-	NotNullItself bool     // NotNull, and it is not only its domain's
-	HasDefault    bool     // or an identity, or it is generated
+	NotNullItself bool     // the column, not only its domain, is NOT NULL
+	HasDefault    bool     // it has a default, is an identity column or is generated
 	Generated     string   // "s" stored, "v" virtual, or empty
 	Identity      bool     // generated always as identity
 	Primary       bool     // part of the primary key
 	HoldsJSON     bool     // json, also as an element or a field
 	Privileges    []string // of the role: any of "select", "insert", "update"
 
-	LockedSequences []string // of the default, quoted, that the role may not use
+	LockedSequences []string // sequences of the default that the role may not use, quoted
 }
 
-// Key is a unique index that is whole and valid. Its names are quoted.
+// Key is a valid unique index on columns, not a partial one. Its names are quoted.
 type Key struct {
-	Index      string // empty: each partition has one of its own
-	Constraint string // that the index belongs to, or empty
+	Index      string // empty if each partition has its own index
+	Constraint string // the constraint of the index, or empty
+	Excludes   bool   // of an exclusion constraint, which no upsert can name
 	Columns    []string
 }
 
@@ -66,8 +66,8 @@ type Key struct {
 type Check struct {
 	Name       string // quoted
 	Expression string
-	Columns    []string // that it is about
-	Domain     string   // the domain that it belongs to, quoted, or empty
+	Columns    []string // that it uses
+	Domain     string   // its domain, quoted, or empty
 }
 
 // Index is a valid B-tree index of a table or of a partition.
@@ -86,8 +86,8 @@ type Unidentified struct {
 	Updates, Deletes bool   // what is published
 }
 
-// Stored reports whether the table's rows are its own or its partitions', so that
-// an index can be made on it.
+// Stored reports whether the table is a plain or a partitioned one, so that it can have
+// an index.
 func (t *Table) Stored() bool { return t.Kind == "r" || t.Kind == "p" }
 
 // Column returns a column by name, or nil.
@@ -99,17 +99,16 @@ func (t *Table) Column(name string) *Column {
 	return &t.Columns[i]
 }
 
-// HasKey reports whether a unique index makes the column unique, within its
-// partition at least.
+// HasKey reports whether a unique index makes the column unique, at least within each
+// partition.
 func (t *Table) HasKey(column string) bool {
+	more := func(other string) bool { return other != column && !slices.Contains(t.Partition, other) }
 	return slices.ContainsFunc(t.Keys, func(key Key) bool {
-		return slices.Contains(key.Columns, column) && !slices.ContainsFunc(key.Columns, func(other string) bool {
-			return other != column && !slices.Contains(t.Partition, other)
-		})
+		return !key.Excludes && slices.Contains(key.Columns, column) && !slices.ContainsFunc(key.Columns, more)
 	})
 }
 
-// Read reads a table, or returns nil when there is none that the role can see.
+// Read reads a table. It returns nil if the role can see no table of that name.
 func Read(ctx context.Context, tx pgx.Tx, name pgx.Identifier) (*Table, error) {
 	t := Table{SQL: name.Sanitize()}
 	err := tx.QueryRow(ctx, sqlTable, pgtext.Parts(name)...).Scan(
@@ -126,7 +125,7 @@ func Read(ctx context.Context, tx pgx.Tx, name pgx.Identifier) (*Table, error) {
 	return &t, nil
 }
 
-// parts reads the rest of a table, in one exchange.
+// parts reads the columns, keys, policies, constraints and indexes in one round trip.
 func (t *Table) parts(ctx context.Context, tx pgx.Tx) error {
 	var b pgx.Batch
 	for _, part := range []struct {

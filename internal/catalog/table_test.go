@@ -22,7 +22,8 @@ func read(t *testing.T, pool *pgxpool.Pool, sql string) *catalog.Table {
 	return table
 }
 
-// What is wrong here is wrong in a report: a column that is said to take what it does not.
+// An error here is an error in a report: a type that a column does not accept would count
+// as valid.
 func TestReadColumns(t *testing.T) {
 	t.Parallel()
 
@@ -78,7 +79,7 @@ func TestReadColumns(t *testing.T) {
 	}
 }
 
-// A column that was dropped is still in the catalogs, under a name of the server's.
+// A dropped column is still in the catalogs, with a name that the server has given it.
 func TestReadLeavesOutDroppedColumns(t *testing.T) {
 	t.Parallel()
 
@@ -89,8 +90,8 @@ func TestReadLeavesOutDroppedColumns(t *testing.T) {
 	require.Nil(t, table.Column("a"))
 }
 
-// A table of this name in a schema that is not on the search path is not the one that a
-// statement finds.
+// A statement does not find a table in a schema that is not on the search path. Read must
+// not find it either.
 func TestReadFindsTheTableThatAStatementFinds(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -125,8 +126,8 @@ func TestReadFindsTheTableThatAStatementFinds(t *testing.T) {
 	}
 }
 
-// Two jobs of one id are settled as one. An index that does not hold for all rows, or
-// takes more than the partition's columns, allows that.
+// Two jobs with the same id are reset or moved as one. An index that does not hold for all
+// rows, or has more than the partition's columns, allows such jobs.
 func TestHasKey(t *testing.T) {
 	t.Parallel()
 
@@ -141,6 +142,7 @@ func TestHasKey(t *testing.T) {
 		"one over the partition's":  {`create table t (id int, a int, unique (id, a)) partition by list (a)`, true},
 		"one on each partition":     {`create table t (id int, a int) partition by list (a); create table u (id int unique, a int); create table v (a int, id int unique); alter table t attach partition u for values in (1); alter table t attach partition v default`, true},
 		"one on some partitions":    {`create table t (id int, a int) partition by list (a); create table u partition of t (unique (id)) for values in (1); create table v partition of t default`, false},
+		"an exclusion constraint":   {`create table t (id int, exclude (id with =))`, false},
 		"no partition":              {`create table t (id int, a int) partition by list (a)`, false},
 		"one of an heir":            {`create table t (id int, a int); create table u (unique (id)) inherits (t)`, false},
 		"one over an expression":    {`create table t (id int); create unique index on t ((id + 1))`, false},
@@ -156,79 +158,8 @@ func TestHasKey(t *testing.T) {
 	}
 }
 
-// The fix of a key is run as it is: a constraint's index cannot be dropped by itself.
-func TestReadKeys(t *testing.T) {
-	t.Parallel()
-
-	table := read(t, pgtest.Empty(t), `create table t (a int, b int, constraint "C" unique (b, a)); create unique index "I" on t (b)`)
-
-	require.ElementsMatch(t, []catalog.Key{
-		{Index: `"C"`, Constraint: `"C"`, Columns: []string{"b", "a"}},
-		{Index: `"I"`, Columns: []string{"b"}},
-	}, table.Keys)
-}
-
-// A CHECK is evaluated over its columns, a domain's over one called value. One that
-// PostgreSQL does not enforce rejects nothing.
-func TestReadChecks(t *testing.T) {
-	t.Parallel()
-
-	table := read(t, pgtest.Empty(t), `create domain d as text check (value <> 'x'); create domain e as d;
-		create table t (a int, b int, c e, check (a < b)); alter table t add constraint "N" check (a > 0) not valid`)
-
-	require.Equal(t, []catalog.Check{
-		{Name: `"N"`, Expression: "(a > 0)", Columns: []string{"a"}},
-		{Name: "d_check", Expression: "(VALUE <> 'x'::text)", Columns: []string{"c"}, Domain: "d"},
-		{Name: "t_check", Expression: "(a < b)", Columns: []string{"a", "b"}},
-	}, table.Checks)
-}
-
-// The claim's index is told by its columns, in their order, and its predicate, on each
-// partition.
-func TestReadIndexes(t *testing.T) {
-	t.Parallel()
-
-	table := read(t, pgtest.Empty(t), `create table t (a int, b int) partition by list (a); create table u partition of t default;
-		create index i on u (b desc, (a + 1), a) include (b) where a > 1; create index h on u using hash (a)`)
-
-	require.Equal(t, []catalog.Index{
-		{Schema: "public", Relation: "u", Name: "i", Columns: []string{"b", "", "a"}, Predicate: "(a > 1)"},
-	}, table.Indexes)
-	require.Equal(t, []string{"a"}, table.Partition)
-}
-
-// PostgreSQL rejects each update of a published table that has no way to name a row.
-func TestReadUnidentified(t *testing.T) {
-	t.Parallel()
-
-	tests := map[string]struct {
-		sql  string
-		want []catalog.Unidentified
-	}{
-		"a key":                    {`create table t (a int primary key); create publication p for table t`, nil},
-		"no key":                   {`create table t (a int); create publication p for table t`, []catalog.Unidentified{{Name: "t", Updates: true, Deletes: true}}},
-		"a key that is not used":   {`create table t (a int primary key); alter table t replica identity nothing; create publication p for table t`, []catalog.Unidentified{{Name: "t", Keyed: true, Updates: true, Deletes: true}}},
-		"a key that is deferrable": {`create table t (a int primary key deferrable); create publication p for table t`, []catalog.Unidentified{{Name: "t", Updates: true, Deletes: true}}},
-		"the whole row":            {`create table t (a int); alter table t replica identity full; create publication p for table t`, nil},
-		"an index":                 {`create table t (a int not null unique); alter table t replica identity using index t_a_key; create publication p for table t`, nil},
-		"an index that is gone":    {`create table t (a int not null unique, b int unique); alter table t replica identity using index t_a_key; alter table t drop constraint t_a_key; create publication p for table t`, []catalog.Unidentified{{Name: "t", Updates: true, Deletes: true}}},
-		"deletes alone":            {`create table t (a int); create publication p for table t with (publish = 'delete')`, []catalog.Unidentified{{Name: "t", Deletes: true}}},
-		"inserts alone":            {`create table t (a int); create publication p for table t with (publish = 'insert')`, nil},
-		"a partition of a parent":  {`create table t (a int) partition by list (a); create table u partition of t default; create publication p for table t`, []catalog.Unidentified{{Name: "u", Updates: true, Deletes: true}}},
-		"a partition by itself":    {`create table t (a int) partition by list (a); create table u partition of t default; create publication p for table u`, []catalog.Unidentified{{Name: "u", Updates: true, Deletes: true}}},
-		"a parent as a whole":      {`create table t (a int) partition by list (a); create table u partition of t default; create publication p for table t with (publish_via_partition_root)`, []catalog.Unidentified{{Name: "u", Updates: true, Deletes: true}}},
-		"no publication":           {`create table t (a int)`, nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			require.ElementsMatch(t, test.want, read(t, pgtest.Empty(t), test.sql).Unidentified)
-		})
-	}
-}
-
-// The report's grants are run as they are. One that names a privilege that the role has
-// already hides the one that it lacks.
+// The report's grants are run unchanged. If they included a privilege that the role has,
+// the missing one would be hard to see.
 func TestReadPrivilegesOfTheRole(t *testing.T) {
 	t.Parallel()
 	pool, asRole, name := reapertest.LeastPrivileged(t)

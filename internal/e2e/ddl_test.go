@@ -64,15 +64,15 @@ func TestAQueueIsAlteredUnderALivePool(t *testing.T) {
 						c.ConnConfig.DefaultQueryExecMode = mode
 					})
 					for range 2 { // the second time everything comes from the cache
-						settleAndVerify(t, admin, pool, mover)
+						reapAndVerify(t, admin, pool, mover)
 					}
 
 					for _, statement := range test.migration {
 						reapertest.Exec(t, admin, statement)
 					}
 
-					settleAndVerify(t, admin, pool, mover)
-					settleAndVerify(t, admin, pool, mover)
+					reapAndVerify(t, admin, pool, mover)
+					reapAndVerify(t, admin, pool, mover)
 					require.Equal(t, test.tenant, reapertest.One[bool](t, admin, `select bool_and(job ? 'tenant') from job_dead_letter`))
 					if test.tenant {
 						require.True(t, reapertest.One[bool](t, admin, `select bool_and(job ->> 'tenant' = 'acme') from job_dead_letter`))
@@ -83,8 +83,8 @@ func TestAQueueIsAlteredUnderALivePool(t *testing.T) {
 	}
 }
 
-// settleAndVerify calls everything but Run once.
-func settleAndVerify(t *testing.T, admin, pool *pgxpool.Pool, mover deadletter.Mover) {
+// reapAndVerify calls everything but Run once.
+func reapAndVerify(t *testing.T, admin, pool *pgxpool.Pool, mover deadletter.Mover) {
 	t.Helper()
 	reapertest.Exec(t, admin, `delete from job_queue; delete from job_dead_letter`)
 	reapertest.Stale(t, admin, "retryable", 4, 0, 5)

@@ -29,7 +29,7 @@ func runReaper(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil {
 		return err
 	}
-	// The name is stored with dead letters; replicas may share it. Run ends with ctx.
+	// The name is stored with dead letters; replicas may use the same one. Run ends with ctx.
 	return r.Run(ctx, "billing-reaper", reaper.RunConfig{})
 }
 

@@ -91,8 +91,8 @@ func (r *replica) heard(actor string, result *reaper.ApplyResult, err error) {
 
 // took notes what a call came to. No gate closes, and jobs are rejected only where the
 // mover breaks, or somebody's lock holds up a row for longer than stormLockTimeout.
-func (r *replica) took(actor string, settled int, reason string, err error) {
-	r.memo.Write(actor, settled, err)
+func (r *replica) took(actor string, reaped int, reason string, err error) {
+	r.memo.Write(actor, reaped, err)
 	if reason != "" {
 		r.fault("%s: reason %q", actor, reason)
 	}

@@ -2,15 +2,14 @@ package gatesql
 
 import "github.com/jackc/pgx/v5"
 
-// CurrentSetting reads what is stored for the database or the role.
+// CurrentSetting reads the settings that are stored for the database or the role.
 type CurrentSetting struct{}
 
-// sqlCurrent reads each setting as the session has it and as a later session of
-// the same role and database would. It reads the catalog alone. Where the catalog
-// has no entry, a session's value that it began with is NULL: pg_settings does
-// not show these settings, so the value is reset, compared and set again, all of
-// it for this transaction only. Each step reads the one before it, which keeps
-// them in this order.
+// sqlCurrent reads each setting's value in the session, and its value for new sessions of
+// the same role and database, from the catalog. If the catalog has no entry, a value that
+// the session began with is NULL. pg_settings does not show these settings, so for this
+// transaction the value is reset, compared and set again. Each step reads from the one
+// before it, which fixes their order.
 //
 //	$1 keys  text[]
 const sqlCurrent = `-- gates.current
@@ -41,8 +40,8 @@ select b.key,
   b.stored is not null as held
 from begun b`
 
-// Queue queues the statement, which locks nothing. A setting whose value in the session
-// is another than the one that is stored is unclear.
+// Queue queues the statement, which locks nothing. A setting is unclear if its value in
+// the session differs from the stored one.
 func (CurrentSetting) Queue(b *pgx.Batch, keys []string, _ bool) *Answer {
 	answer := &Answer{Values: map[string]string{}}
 	b.Queue(sqlCurrent, keys).Query(func(rows pgx.Rows) error {
@@ -57,6 +56,7 @@ func (CurrentSetting) Queue(b *pgx.Batch, keys []string, _ bool) *Answer {
 			}
 			return nil
 		})
+		answer.Read = err == nil
 		return err
 	})
 	return answer

@@ -1,24 +1,25 @@
-// Package gatesql reads settings for the sources that package gates brings. Each of
-// them is one statement, which can travel in a batch with others.
+// Package gatesql reads settings for the sources of package gates. Each source is at most
+// one statement, which can be sent in a batch with others.
 package gatesql
 
 import "github.com/jackc/pgx/v5"
 
-// Source queues its statement, if it needs one, to read what is set of keys. The
-// answer is there once the batch was answered. With lock it locks what it reads, if
-// it can; without, what was read may only close a gate.
+// Source queues the statement, if any, that reads the values of those keys that are set.
+// The answer is complete once the results of b are read. With lock, a source that can lock
+// settings does so. Without lock, the answer may only be used to refuse.
 type Source interface {
 	Queue(b *pgx.Batch, keys []string, lock bool) *Answer
 }
 
-// Answer is what a source has read.
+// Answer has the settings that a source has read.
 type Answer struct {
-	Values  map[string]string // what is set
-	Unclear []Unclear         // not among the values
+	Values  map[string]string // the settings that are set
+	Unclear []Unclear         // settings with two values
+	Read    bool              // the answer is there
 }
 
-// Unclear is a setting with two values. What the values mean decides between them,
-// which package gates knows: the source's Read there returns one or an error.
+// Unclear is a setting with two values. The source's Read in package gates chooses one or
+// returns an error.
 type Unclear struct {
 	Key           string
 	First, Second *string // nil: unset
@@ -31,8 +32,8 @@ func (a *Answer) add(key string, value *string) {
 	}
 }
 
-// Fixed are answers that need no statement.
+// Fixed is a source with fixed values, without a statement.
 type Fixed map[string]string
 
 // Queue queues nothing.
-func (f Fixed) Queue(*pgx.Batch, []string, bool) *Answer { return &Answer{Values: f} }
+func (f Fixed) Queue(*pgx.Batch, []string, bool) *Answer { return &Answer{Values: f, Read: true} }

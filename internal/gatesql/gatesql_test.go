@@ -12,8 +12,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// Answers that travel in one batch must not get mixed up, and a setting that only its
-// meaning decides must not pass for a clear one.
+// Answers in one batch must not get mixed up, and a setting with two values must not count
+// as clear.
 func TestSourcesAnswerInOneBatch(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -36,9 +36,10 @@ func TestSourcesAnswerInOneBatch(t *testing.T) {
 	require.Equal(t, 3, b.Len())
 	require.NoError(t, tx.SendBatch(t.Context(), b).Close())
 
-	require.Equal(t, &gatesql.Answer{Values: map[string]string{"a.b": "fixed"}}, fixed)
+	require.Equal(t, &gatesql.Answer{Values: map[string]string{"a.b": "fixed"}, Read: true}, fixed)
 	here, stored := "here", "stored"
 	require.Equal(t, &gatesql.Answer{
+		Read:   true,
 		Values: map[string]string{"a.d": "same"}, Unclear: []gatesql.Unclear{{Key: "a.b", First: &here, Second: &stored}},
 	}, current)
 	require.Equal(t, "y", unlocked.Values["a.d"])
@@ -48,7 +49,7 @@ func TestSourcesAnswerInOneBatch(t *testing.T) {
 	require.Equal(t, unlocked.Values["a.d"], locked.Values["a.d"])
 }
 
-// A name that is quoted wrongly is another table's, or a piece of SQL.
+// A name that is quoted wrongly is the name of another table, or becomes SQL.
 func TestNewTableQuotesTheName(t *testing.T) {
 	t.Parallel()
 	for name, id := range map[string]pgx.Identifier{

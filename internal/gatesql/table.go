@@ -12,10 +12,10 @@ import (
 // Table reads a table with the columns key and value.
 type Table struct{ Name string } // quoted
 
-// DefaultTable is the settings table when no other is configured.
+// DefaultTable is the name of the settings table unless it is configured.
 const DefaultTable = "queue_config"
 
-// NewTable quotes the name of a table, which is DefaultTable unless it is set.
+// NewTable quotes the name of a table. An empty name means DefaultTable.
 func NewTable(id pgx.Identifier) (Table, error) {
 	if len(id) == 0 {
 		return Table{DefaultTable}, nil
@@ -27,8 +27,8 @@ func NewTable(id pgx.Identifier) (Table, error) {
 	return Table{name}, nil
 }
 
-// sqlRead reads the settings. The detour over jsonb gives the bare text of a text, a
-// boolean and a jsonb value alike. Served by the primary key on key.
+// sqlRead reads the settings. The conversion to jsonb gives the plain text of a text, a
+// boolean or a jsonb value. Served by the primary key on key.
 //
 //	$1 keys  text[]
 const sqlRead = `-- gates.read
@@ -51,7 +51,7 @@ func (t Table) Queue(b *pgx.Batch, keys []string, lock bool) *Answer {
 	b.Queue(strings.Replace(sql, "{table}", t.Name, 1), keys).Query(func(rows pgx.Rows) error {
 		var key string
 		var value *string
-		var before *Unclear // the first row of the key before
+		var before *Unclear // the key of the previous row, with the value of its first row
 		_, err := pgx.ForEachRow(rows, []any{&key, &value}, func() error {
 			if before != nil && key == before.Key {
 				answer.Unclear = append(answer.Unclear, Unclear{key, before.First, value})
@@ -61,6 +61,7 @@ func (t Table) Queue(b *pgx.Batch, keys []string, lock bool) *Answer {
 			answer.add(key, value)
 			return nil
 		})
+		answer.Read = err == nil
 		return err
 	})
 	return answer

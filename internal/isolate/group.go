@@ -10,10 +10,10 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// Statements around the writes of a group. The first savepoint is set in an
-// exchange before the writes: a statement that cannot even be prepared aborts the
-// transaction too. The next group releases it and sets it anew, so that savepoints
-// do not pile up; the last one is left to the end of the transaction.
+// Statements around the writes of a group. The first savepoint is set in a round trip
+// before the writes, since a statement that cannot be prepared aborts the transaction too.
+// The next group releases the savepoint and sets it again, so that there is only one. The
+// end of the transaction releases the last one.
 const (
 	sqlSavepoint = "savepoint lease_reaper"
 	sqlRelease   = "release savepoint lease_reaper"
@@ -21,16 +21,16 @@ const (
 
 	sqlLeastLockTimeout = "set local lock_timeout = 1"
 
-	// sqlConstraints makes deferred constraints fail while the group can still be
-	// undone, instead of at the commit. The setting is then undone, so that they
-	// are deferred again for what comes after the group.
+	// sqlConstraints checks deferred constraints while the group can still be rolled
+	// back, not at the commit. sqlDeferAgain rolls the setting back, so that they are
+	// deferred again for later statements.
 	sqlCheckpoint  = "savepoint lease_reaper_constraints"
 	sqlConstraints = "set constraints all immediate"
 	sqlDeferAgain  = "rollback to savepoint lease_reaper_constraints"
 )
 
-// try writes a group. It returns why items of it were rejected, after undoing the
-// group, or an error that ends the transaction.
+// try writes a group. If items are rejected, it rolls the group back and returns the
+// cause. err is an error that ends the transaction.
 func (w *Writer[T]) try(ctx context.Context, items []T) (cause, err error) {
 	began := time.Now()
 	cause = w.send(ctx, items)
@@ -51,25 +51,25 @@ func (w *Writer[T]) try(ctx context.Context, items []T) (cause, err error) {
 	return cause, nil
 }
 
-// undo undoes a group, and reports whether it could.
+// undo rolls a group back, and reports whether that succeeded.
 func (w *Writer[T]) undo(ctx context.Context, cause error) bool {
 	var unsent pgx.ErrPreprocessingBatch
 	if w.dirty && errors.As(cause, &unsent) {
-		return false // the savepoint is that of the group before
+		return false // the savepoint is still that of the previous group
 	}
 	w.dirty = false
 	undo := sqlUndo
 	w.LockTimedOut = w.LockTimedOut || pgtx.Code(cause) == pgtx.CodeLockNotAvailable
 	if w.LockTimedOut && w.ShortLockTimeout != "" {
-		undo += "; " + w.ShortLockTimeout // the undo has undone this too
+		undo += "; " + w.ShortLockTimeout // the rollback has also undone this setting
 	}
 	_, err := w.Tx.Exec(ctx, undo, pgx.QueryExecModeSimpleProtocol)
 	return err == nil
 }
 
-// probeLocks finds out whether locks of rows alone are in the way, after an item has
-// waited for one in vain. Then the tables' locks are kept until the end of the
-// transaction, so that nobody else can take one that is in the way.
+// probeLocks finds out whether only row locks cause a lock timeout. If so, it keeps its
+// own locks on the tables until the transaction ends, so that no other session can lock a
+// table against the writes.
 func (w *Writer[T]) probeLocks(ctx context.Context, cause error) error {
 	if pgtx.Code(cause) != pgtx.CodeLockNotAvailable || w.LockProbe == "" {
 		return nil
@@ -79,13 +79,13 @@ func (w *Writer[T]) probeLocks(ctx context.Context, cause error) error {
 		return err
 	}
 	w.rowLocks = pgtx.Code(err) != pgtx.CodeLockNotAvailable
-	if w.rowLocks && w.ShortLockTimeout != "" { // most rows are locked, and each is waited for twice
+	if w.rowLocks && w.ShortLockTimeout != "" { // most rows are locked, and each may time out twice
 		w.ShortLockTimeout = sqlLeastLockTimeout
 	}
 	return nil
 }
 
-// send writes a group in one exchange, and does what the group needs after it.
+// send writes a group in one round trip, and then calls the function that Queue returned.
 func (w *Writer[T]) send(ctx context.Context, items []T) error {
 	batch := &pgx.Batch{}
 	if w.dirty {

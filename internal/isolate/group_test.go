@@ -12,10 +12,10 @@ import (
 
 	"github.com/lease-governance/leasereaper/internal/isolate"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
-// What a transaction does after the groups may break a deferred constraint for a
-// moment, as it could before.
+// Later statements of the transaction may violate a deferred constraint temporarily.
 func TestConstraintsAreDeferredAgain(t *testing.T) {
 	t.Parallel()
 	r := open(t, atLast+`'23503')`)
@@ -23,19 +23,19 @@ func TestConstraintsAreDeferredAgain(t *testing.T) {
 
 	require.NoError(t, r.Write(t.Context(), upTo(3)))
 
-	r.execute(t, `insert into bad values (7)`)
-	r.execute(t, `insert into things values (7)`)
-	r.execute(t, `delete from bad`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (7)`)
+	reapertest.Exec(t, r.Tx, `insert into things values (7)`)
+	reapertest.Exec(t, r.Tx, `delete from bad`)
 	require.Equal(t, []int{0, 1, 2, 7}, r.stored(t))
 }
 
-// What a mover writes after the exchange may break a deferred constraint too, and
-// the commit would fail for all.
+// The writes of a mover may violate a deferred constraint too. Then the commit would fail
+// for all jobs.
 func TestConstraintsOfLaterWritesAreChecked(t *testing.T) {
 	t.Parallel()
 	r := open(t, atLast+`'23503')`)
 	r.Constraints, r.WritesLater = true, true
-	r.execute(t, `insert into bad values (5)`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (5)`)
 	r.Queue = func(_ *pgx.Batch, items []int) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := r.Tx.Exec(ctx, `insert into things select unnest($1::int[])`, items)
@@ -50,8 +50,8 @@ func TestConstraintsOfLaterWritesAreChecked(t *testing.T) {
 	require.Equal(t, upTo(8, 5), r.stored(t))
 }
 
-// The server's statement_timeout ends a group that is too large as it ends one with
-// a slow row. Without a bound a huge batch would be halved for minutes.
+// The server's statement_timeout ends a group that is too large, like one with a slow row.
+// Without a bound a huge batch would be halved for minutes.
 func TestTheBudgetOfTimeOuts(t *testing.T) {
 	t.Parallel()
 
@@ -68,8 +68,8 @@ func TestTheBudgetOfTimeOuts(t *testing.T) {
 			t.Parallel()
 			r := open(t, judging+`'slow')`)
 			r.TimedOutBudget = test.budget
-			r.execute(t, `insert into bad values (3)`)
-			r.execute(t, `set local statement_timeout = '150ms'`)
+			reapertest.Exec(t, r.Tx, `insert into bad values (3)`)
+			reapertest.Exec(t, r.Tx, `set local statement_timeout = '150ms'`)
 
 			err := r.Write(t.Context(), upTo(6))
 
@@ -85,14 +85,14 @@ func TestTheBudgetOfTimeOuts(t *testing.T) {
 	}
 }
 
-// A job that a CHECK rejects with one attempt more is moved with those that it has.
+// If a CHECK rejects the new attempts of a job, the job is moved with its old attempts.
 func TestAChangedItemIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := open(t, judging+`'23514')`)
-	r.execute(t, `insert into bad values (2), (4)`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (2), (4)`)
 	r.Again = func(n int, _ error) bool {
 		if n == 2 {
-			r.execute(t, `delete from bad where n = 2`)
+			reapertest.Exec(t, r.Tx, `delete from bad where n = 2`)
 		}
 		return true
 	}
@@ -104,12 +104,12 @@ func TestAChangedItemIsTriedAgain(t *testing.T) {
 	require.Equal(t, upTo(6, 4), r.stored(t))
 }
 
-// An error that concerns no item, as of a read-only database, must not be looked
-// for in the items.
+// After an error that concerns no item, such as that of a read-only database, the batch
+// must not be bisected.
 func TestAnErrorThatEndsTheTransactionIsReturned(t *testing.T) {
 	t.Parallel()
 	r := open(t, judging+`'25006')`)
-	r.execute(t, `insert into bad values (2)`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (2)`)
 	r.Ends = func(err error) bool { return pgtx.Code(err) == pgtx.CodeReadOnly }
 
 	err := r.Write(t.Context(), upTo(6))
@@ -119,7 +119,7 @@ func TestAnErrorThatEndsTheTransactionIsReturned(t *testing.T) {
 	require.Empty(t, r.rejected)
 }
 
-// Names of items that are not in the group would be waited for without end.
+// If a RejectedError has only items that are not in the group, a retry would not end.
 func TestARejectionThatNamesNoneOfTheItemsIsAnError(t *testing.T) {
 	t.Parallel()
 	r := open(t)
@@ -134,16 +134,15 @@ func TestARejectionThatNamesNoneOfTheItemsIsAnError(t *testing.T) {
 	require.Empty(t, r.rejected)
 }
 
-// Each locked row would cost the whole wait. An error of another kind in between
-// must not bring the long wait back: the undo takes back settings too.
+// Each locked row would cost the whole wait. After an error of another kind the short wait
+// must still be set, although the rollback has undone the setting.
 func TestOnlyTheFirstLockCostsTheWholeWait(t *testing.T) {
 	t.Parallel()
 	r := open(t, judging+`'23514')`, `create unique index on things (n)`)
-	other := begin(t, r.pool)
-	_, err := other.Exec(t.Context(), `insert into things values (2), (4), (5), (9)`)
-	require.NoError(t, err)
-	r.execute(t, `insert into bad values (1), (3), (6), (7)`)
-	r.execute(t, `set local lock_timeout = '200ms'`)
+	other := reapertest.Begin(t, r.pool)
+	reapertest.Exec(t, other, `insert into things values (2), (4), (5), (9)`)
+	reapertest.Exec(t, r.Tx, `insert into bad values (1), (3), (6), (7)`)
+	reapertest.Exec(t, r.Tx, `set local lock_timeout = '200ms'`)
 	r.ShortLockTimeout = `set local lock_timeout = '7ms'`
 	r.ConcernsAll = func(error) bool { return false }
 
@@ -160,12 +159,12 @@ func TestOnlyTheFirstLockCostsTheWholeWait(t *testing.T) {
 	require.Equal(t, []int{0, 8, 10, 11}, r.stored(t))
 }
 
-// A statement that cannot even be prepared aborts the transaction, and with it
-// what was written before, unless there is a savepoint already.
+// A statement that cannot be prepared aborts the transaction. Without an earlier savepoint
+// the previous writes would be lost.
 func TestAStatementThatCannotBePreparedBlocks(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	r.execute(t, `insert into things values (-1)`)
+	reapertest.Exec(t, r.Tx, `insert into things values (-1)`)
 	r.Queue = func(batch *pgx.Batch, items []int) func(context.Context) error {
 		batch.Queue(`insert into missing select unnest($1::int[])`, items)
 		return func(context.Context) error { return nil }

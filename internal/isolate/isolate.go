@@ -13,76 +13,76 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// sampleSize is how many items are tried alone before an error is taken for one
-// that concerns all of them.
+// sampleSize is how many items are tried alone before an error counts as one that
+// concerns all items.
 const sampleSize = 16
 
 // Writer writes items in groups.
 type Writer[T comparable] struct {
 	Tx pgx.Tx
 
-	// Queue queues the writes of a group. The function it returns is called when
-	// they went through; its error may be a [RejectedError].
+	// Queue queues the writes of a group. The function that it returns is called after
+	// the writes succeeded. Its error may be a [RejectedError].
 	Queue func(batch *pgx.Batch, items []T) func(ctx context.Context) error
 
 	// Reject is called for each item that cannot be written.
 	Reject func(item T, cause error)
 
-	// Again is asked before an item is rejected alone whether to try it once more,
-	// since it was changed. Optional.
+	// Again is called before a single item is rejected. It may change the item, and
+	// reports whether to try it once more. Optional.
 	Again func(item T, cause error) bool
 
-	// Ends reports whether an error ends the transaction, since it concerns no item.
+	// Ends reports whether an error concerns no item and ends the transaction.
 	Ends func(err error) bool
 
-	// Blocks reports whether an error is known to concern every item, so that a
-	// group is rejected as it is. Optional.
+	// Blocks reports whether an error certainly concerns every item, so that the whole
+	// group is rejected without bisection. Optional.
 	Blocks func(err error) bool
 
-	// ConcernsAll reports whether an error may concern every item. It is believed
-	// when nothing was written yet, and none of a sample can be. Optional:
-	// [pgtx.MayConcernAll] unless set.
+	// ConcernsAll reports whether an error may concern every item. If so, and neither
+	// any item so far nor any of a sample can be written, all are rejected. Default:
+	// [pgtx.MayConcernAll].
 	ConcernsAll func(err error) bool
 
-	// LockProbe is SQL that writes no row, and takes the locks of the tables as the
-	// writes do. When none of a sample could be written because of locks, it tells those
-	// of rows from those of the tables, which concern every item. Optional: then they do.
+	// LockProbe is SQL that locks the tables as the writes do, but writes no row. It is
+	// run when a lock timeout has rejected a whole sample. If it succeeds, only rows are
+	// locked; if it times out, a table is, which concerns every item. Optional: without
+	// it, such a timeout concerns every item.
 	LockProbe string
 
-	// TimedOutBudget bounds the time that is lost in groups which the server's
-	// statement_timeout ends. When it is used up, the batch is too large, and no
-	// item is to blame. 0: no bound.
+	// TimedOutBudget bounds the time spent on groups that the server's statement_timeout
+	// ends. Once it is used up, the batch counts as too large: Write returns the error
+	// and rejects no further item. 0: no bound.
 	TimedOutBudget time.Duration
 
-	// Constraints says that deferred constraints are checked for each group: after
-	// the writes that Queue has queued or, with WritesLater, after its function.
+	// Constraints makes each group check deferred constraints: after the writes that
+	// Queue has queued or, with WritesLater, after the function that it returned.
 	Constraints, WritesLater bool
 
-	// ShortLockTimeout is SQL that shortens the waits for locks, after one has
-	// failed. Optional.
+	// ShortLockTimeout is SQL that sets a shorter lock_timeout, after a lock timeout.
+	// Optional.
 	ShortLockTimeout string
 
-	// LockTimedOut says that one has failed.
+	// LockTimedOut reports whether there was a lock timeout.
 	LockTimedOut bool
 
-	// Blocked is set when a group was rejected as it was: either Blocks said so, or
-	// the error may concern all items and none could be written.
+	// Blocked is the error for which a whole group was rejected: Blocks accepted it, or
+	// ConcernsAll did and no item could be written.
 	Blocked error
 
 	wrote    bool // some item was written
-	rowLocks bool // locks of rows are in the way of those that were tried
+	rowLocks bool // lock timeouts are known to be from row locks
 	dirty    bool // something was written since the savepoint
 	timedOut time.Duration
 }
 
-// RejectedError names items that the database, or a mover, left out without an
-// error.
+// RejectedError reports items that the database or a mover skipped without an error.
 type RejectedError[T comparable] struct{ Causes map[T]error }
 
 func (e *RejectedError[T]) Error() string { return fmt.Sprintf("%d items rejected", len(e.Causes)) }
 
-// Write writes the items that can be written and rejects the others. After an
-// error the transaction is of no further use.
+// Write writes the items that can be written and rejects the others. After an error the
+// transaction must be rolled back.
 func (w *Writer[T]) Write(ctx context.Context, items []T) error {
 	if len(items) == 0 {
 		return nil
@@ -110,14 +110,14 @@ func (w *Writer[T]) write(ctx context.Context, items []T) (clean bool, err error
 	return false, w.narrow(ctx, items, cause)
 }
 
-// narrow writes those items of a rejected group that can be written.
+// narrow writes the items of a rejected group that can be written.
 func (w *Writer[T]) narrow(ctx context.Context, items []T, cause error) error {
 	var rejected *RejectedError[T]
 	switch {
 	case errors.As(cause, &rejected):
 		rest := w.reject(items, rejected)
 		if len(rest) == len(items) {
-			return cause // it names none of these items, and would for ever
+			return cause // it names none of these items, so a retry would not end
 		}
 		_, err := w.write(ctx, rest)
 		return err
@@ -152,8 +152,8 @@ func (w *Writer[T]) reject(items []T, rejected *RejectedError[T]) []T {
 	return rest
 }
 
-// sample tries some of the items alone, to find out whether items are to blame at
-// all. It goes on with the others when one can be written.
+// sample tries some of the items alone, to find out whether any can be written. If one
+// can, it writes the others; if none can, it rejects all.
 func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) error {
 	for _, i := range rand.Perm(len(items))[:min(sampleSize, len(items))] {
 		alone, err := w.try(ctx, items[i:i+1])
@@ -169,7 +169,7 @@ func (w *Writer[T]) sample(ctx context.Context, items []T, cause error) error {
 		return err
 	}
 	if w.rowLocks {
-		_, err := w.write(ctx, items) // the table may have been locked until now
+		_, err := w.write(ctx, items) // a table may have been locked until the probe
 		return err
 	}
 	w.block(items, cause)
@@ -184,7 +184,7 @@ func (w *Writer[T]) block(items []T, cause error) {
 	}
 }
 
-// alone rejects an item that was tried alone, unless another try is worth it.
+// alone rejects an item that was tried alone, unless Again makes it succeed.
 func (w *Writer[T]) alone(ctx context.Context, items []T, cause error) error {
 	if w.Again != nil && w.Again(items[0], cause) {
 		again, err := w.try(ctx, items)
@@ -196,8 +196,8 @@ func (w *Writer[T]) alone(ctx context.Context, items []T, cause error) error {
 	return nil
 }
 
-// halve writes the halves of a group that cannot be written whole. When the first
-// half can, the reason is in the second, which is halved untried.
+// halve writes a rejected group in halves. If the first half is written, the rejected
+// item is in the second half, which is halved without a try.
 func (w *Writer[T]) halve(ctx context.Context, items []T) error {
 	half := len(items) / 2
 	clean, err := w.write(ctx, items[:half])

@@ -13,6 +13,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/isolate"
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
+	"github.com/lease-governance/leasereaper/internal/reapertest"
 )
 
 const schema = `
@@ -34,7 +35,7 @@ const (
 
 var errIgnored = errors.New("ignored")
 
-// run is a writer of numbers, and what became of them.
+// run is a writer of numbers, with its results.
 type run struct {
 	isolate.Writer[int]
 
@@ -44,7 +45,7 @@ type run struct {
 	timeouts []string // the lock_timeout of each try
 }
 
-// open makes a writer in a transaction, in a database of its own.
+// open makes a writer in a transaction, in a new database.
 func open(t *testing.T, statements ...string) *run {
 	t.Helper()
 	return on(t, database(t, statements...))
@@ -54,8 +55,7 @@ func database(t *testing.T, statements ...string) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.Empty(t)
 	for _, sql := range append([]string{schema}, statements...) {
-		_, err := pool.Exec(t.Context(), sql)
-		require.NoError(t, err, sql)
+		reapertest.Exec(t, pool, sql)
 	}
 	return pool
 }
@@ -64,24 +64,16 @@ func database(t *testing.T, statements ...string) *pgxpool.Pool {
 func on(t *testing.T, pool *pgxpool.Pool) *run {
 	t.Helper()
 	r := &run{pool: pool, rejected: map[int]error{}}
-	r.Tx = begin(t, pool)
+	r.Tx = reapertest.Begin(t, pool)
 	r.Queue = r.insert
 	r.Reject = func(n int, cause error) { r.rejected[n] = cause }
 	r.Ends = func(error) bool { return false }
-	r.execute(t, `delete from things`)
-	r.execute(t, `delete from bad`)
+	reapertest.Exec(t, r.Tx, `delete from things`)
+	reapertest.Exec(t, r.Tx, `delete from bad`)
 	return r
 }
 
-func begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
-	t.Helper()
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
-	return tx
-}
-
-// insert queues an insert, and names the numbers that it has left out.
+// insert queues an insert, and rejects the numbers that a trigger has skipped.
 func (r *run) insert(batch *pgx.Batch, items []int) func(context.Context) error {
 	r.tries++
 	batch.Queue(`select current_setting('lock_timeout')`).QueryRow(func(row pgx.Row) error {
@@ -111,7 +103,7 @@ func ignored(items, stored []int) error {
 	return &isolate.RejectedError[int]{Causes: causes}
 }
 
-// stored are the numbers in the table, once the transaction has committed.
+// stored commits the transaction and returns the numbers in the table.
 func (r *run) stored(t *testing.T) []int {
 	t.Helper()
 	require.NoError(t, r.Tx.Commit(t.Context()))
@@ -120,12 +112,6 @@ func (r *run) stored(t *testing.T) []int {
 	stored, err := pgx.CollectRows(rows, pgx.RowTo[int])
 	require.NoError(t, err)
 	return stored
-}
-
-func (r *run) execute(t *testing.T, sql string, args ...any) {
-	t.Helper()
-	_, err := r.Tx.Exec(t.Context(), sql, args...)
-	require.NoError(t, err, sql)
 }
 
 // upTo returns the numbers below n, without some.
@@ -139,8 +125,8 @@ func upTo(n int, without ...int) []int {
 	return list
 }
 
-// A row that a trigger or a constraint rejects would keep all others of the batch
-// from being written.
+// Without isolation one row that a trigger or a constraint rejects would stop the whole
+// batch.
 func TestBadItemsStandAlone(t *testing.T) {
 	t.Parallel()
 	const n = 40
@@ -167,7 +153,7 @@ func TestBadItemsStandAlone(t *testing.T) {
 			for which, bad := range bad {
 				r := on(t, pool)
 				r.Constraints = true
-				r.execute(t, `insert into bad select unnest($1::int[])`, bad)
+				reapertest.Exec(t, r.Tx, `insert into bad select unnest($1::int[])`, bad)
 
 				require.NoError(t, r.Write(t.Context(), upTo(n)), which)
 
@@ -188,7 +174,7 @@ func TestABadItemCostsFewExchanges(t *testing.T) {
 	pool := database(t, judging+`'23514')`)
 	for bad, most := range map[int]int{0: 21, 511: 13, 1023: 12} {
 		r := on(t, pool)
-		r.execute(t, `insert into bad values ($1)`, bad)
+		reapertest.Exec(t, r.Tx, `insert into bad values ($1)`, bad)
 
 		require.NoError(t, r.Write(t.Context(), upTo(1024)))
 
@@ -198,11 +184,11 @@ func TestABadItemCostsFewExchanges(t *testing.T) {
 	}
 }
 
-// When the table is missing, no item is to blame, and trying all of them would
-// take long. What the transaction did before must stay.
+// If the table is missing, the error concerns no item, and to try all of them would take
+// long. Earlier writes of the transaction must be kept.
 func TestWhatConcernsAllIsFoundSoon(t *testing.T) {
 	t.Parallel()
-	always := func(error) bool { return true }
+	always, never := func(error) bool { return true }, func(error) bool { return false }
 
 	tests := map[string]struct {
 		code        string
@@ -214,15 +200,15 @@ func TestWhatConcernsAllIsFoundSoon(t *testing.T) {
 		"a class that mostly concerns all": {code: "42501", tries: 17, blocked: true},
 		"it is known to":                   {code: "23514", blocks: always, tries: 1, blocked: true},
 		"the caller suspects it":           {code: "23514", concernsAll: always, tries: 17, blocked: true},
-		"the caller does not":              {code: "42501", concernsAll: func(error) bool { return false }, tries: 199},
+		"the caller does not":              {code: "42501", concernsAll: never, tries: 199},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := open(t, judging+`'`+test.code+`')`)
 			r.Blocks, r.ConcernsAll = test.blocks, test.concernsAll
-			r.execute(t, `insert into things values (-1)`)
-			r.execute(t, `insert into bad select generate_series(0, 99)`)
+			reapertest.Exec(t, r.Tx, `insert into things values (-1)`)
+			reapertest.Exec(t, r.Tx, `insert into bad select generate_series(0, 99)`)
 
 			require.NoError(t, r.Write(t.Context(), upTo(100)))
 

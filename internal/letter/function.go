@@ -7,13 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// DefaultFunction is the function that is called when no other is configured.
+// DefaultFunction is the name of the function unless it is configured.
 const DefaultFunction = "fn_job_move_to_dead_letter"
 
-// sqlCall calls the function for each job, in the order of the array, in one
-// statement. It is a subquery so that a function which returns a set answers
-// each job with one document, or none, or an error. The empty subquery lends the
-// array the type of the queue's key.
+// sqlCall calls the function for each job, in the order of the array. The call is a scalar
+// subquery: if the function returns a set of several rows, it is an error. The empty
+// subquery gives the array the type of the queue's key.
 //
 //	$1 job ids      array of the key's type
 //	$2 actor        text
@@ -24,18 +23,18 @@ from unnest(array_cat(array(select q.{job_id} from {queue} q where false), $1))
   with ordinality as u(job_id, n)
 order by u.n`
 
-// Call is a call of a function of the database for each job of a batch. Its names
-// were checked before.
+// Call calls a function of the database for each job of a batch. The caller has checked
+// its names.
 type Call struct {
-	Function, Table pgx.Identifier // that moves jobs, and the queue
+	Function, Table pgx.Identifier // the function that moves jobs, and the queue
 	JobID           string         // the key of the queue
 	IDs             []string       // of the jobs, in their text form
 	Actor           string
 	FinalError      string
 }
 
-// Queue queues the call. Once b was answered, the documents are what the function
-// returned for each job, in the order of the IDs.
+// Queue queues the call. Once the results of b are read, documents has the function's
+// result for each job, in the order of IDs.
 func (c Call) Queue(b *pgx.Batch) *[][]byte {
 	sql := strings.NewReplacer(
 		"{function}", c.Function.Sanitize(),
@@ -49,7 +48,7 @@ func (c Call) Queue(b *pgx.Batch) *[][]byte {
 	return documents
 }
 
-// Receipts makes a receipt of each document. A function that returned NULL refuses.
+// Receipts makes a receipt of each document. NULL counts as a refusal.
 func Receipts[R any](
 	ids []string, documents [][]byte,
 	read func(jobID string, document []byte) (R, error), refuse func(jobID, reason string) R,

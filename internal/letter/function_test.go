@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { reapertest.Main(m) }
 
-// A call that travels between other statements must see what those before it did, show
-// those after it what it did, and keep its rows apart from theirs.
+// A call in a batch must see the changes of earlier statements, show its own to later
+// ones, and keep its rows apart from theirs.
 func TestACallTravelsWithOtherStatements(t *testing.T) {
 	t.Parallel()
 	admin := reapertest.WithOracle(t, pgtest.New(t))
@@ -49,8 +49,8 @@ func TestACallTravelsWithOtherStatements(t *testing.T) {
 	}
 }
 
-// A function that found nothing returns NULL, and one that answers in another way than
-// agreed may have moved the job or not. Neither may pass for a move.
+// A function that finds no job returns NULL. A function that returns an invalid document
+// may have moved the job or not. Neither may count as a move.
 func TestReceiptsAreOfTheJobsInTheirOrder(t *testing.T) {
 	t.Parallel()
 

@@ -8,8 +8,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/letter"
 )
 
-// An apply's JSON has the document as it is. One that is no object would make it
-// unreadable, or something that no reader expects.
+// An apply's JSON has the document unchanged. A document that is not an object would make
+// the JSON invalid or unexpected.
 func TestAReceiptsDocumentIsAnObject(t *testing.T) {
 	t.Parallel()
 

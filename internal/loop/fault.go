@@ -6,22 +6,22 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// Fault is what an error says of the database.
+// Fault classifies an error by what it means for the workers.
 type Fault int
 
 const (
-	// Other says nothing of it.
+	// Other is no error, or one that does not affect workers.
 	Other Fault = iota
 
-	// Outage says that workers may have been unable to renew their leases too.
+	// Outage is an error during which workers may be unable to renew their leases.
 	Outage
 
-	// TimedOut says that it took too long. No worker waits longer than a poll
-	// does; an apply may have had too much to do.
+	// TimedOut is a time-out. After a poll it counts as an outage. After an apply the
+	// batch may have been too large.
 	TimedOut
 )
 
-// FaultOf tells what an error that the server answered with says of the database.
+// FaultOf classifies an error that the server returned.
 func FaultOf(err error) Fault {
 	var rejected *allRejectedError
 	if errors.As(err, &rejected) {
@@ -30,9 +30,9 @@ func FaultOf(err error) Fault {
 	return faultOfState(pgtx.Code(err))
 }
 
-// faultOfState tells what an SQLSTATE says of the database. No worker can write to
-// the queue either when it is read-only, lacks disk or memory, or has I/O errors,
-// or, maybe, when somebody's lock was in the way.
+// faultOfState classifies an SQLSTATE. Workers cannot write to the queue either if the
+// database is read-only, has no disk space or memory, or has I/O errors. After a lock
+// time-out they may be unable to.
 func faultOfState(sqlState string) Fault {
 	switch {
 	case sqlState == pgtx.CodeQueryCanceled:
@@ -44,18 +44,18 @@ func faultOfState(sqlState string) Fault {
 	return Other
 }
 
-// AllRejected finds out whether a drain settled no job at all, and some were
-// rejected for what may be no row's fault: for such a reason a trigger can reject
-// one row, but then others go through.
+// AllRejected finds out whether a drain reset and moved no job, and rejected some with an
+// SQLSTATE of an outage. A trigger can raise such an SQLSTATE for one row, but then other
+// jobs succeed.
 type AllRejected struct {
-	settled  bool
-	sqlState string
+	succeeded bool
+	sqlState  string
 }
 
-// Settled says that a job went through.
-func (a *AllRejected) Settled() { a.settled = true }
+// Succeeded records that a job was reset or moved.
+func (a *AllRejected) Succeeded() { a.succeeded = true }
 
-// Add adds a job that was rejected. A lock that made it fail is one of a row.
+// Add adds a rejected job. A lock time-out does not count: it is from a row lock.
 func (a *AllRejected) Add(job Rejection) {
 	ofRow := job.SQLState == pgtx.CodeLockNotAvailable
 	if a.sqlState == "" && !ofRow && faultOfState(job.SQLState) != Other {
@@ -63,15 +63,16 @@ func (a *AllRejected) Add(job Rejection) {
 	}
 }
 
-// Err is nil unless all jobs were rejected so. Its fault is the first one's.
+// Err returns nil if a job succeeded or none was rejected so. Otherwise it returns an error
+// with the fault of the first rejected job.
 func (a *AllRejected) Err() error {
-	if a.settled || a.sqlState == "" {
+	if a.succeeded || a.sqlState == "" {
 		return nil
 	}
 	return &allRejectedError{a.sqlState}
 }
 
-// allRejectedError is the error of a drain in which no job went through.
+// allRejectedError is the error of a drain that has reset and moved no job.
 type allRejectedError struct{ sqlState string }
 
 func (e *allRejectedError) Error() string {

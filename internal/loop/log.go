@@ -9,27 +9,27 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// Log logs what keeps a loop from reaping when it begins and when it ends, not each
-// time it is met.
+// Log logs a condition that stops a loop from reaping once when it begins and once when it
+// ends, not after each pass.
 type Log struct {
 	logger    *slog.Logger
-	condition string // of the last pass; "": none
-	pollEnds  bool   // a poll that finds nothing ends it
-	rejected  string // the jobs that were rejected last
+	condition string // the condition of the last pass, or ""
+	pollEnds  bool   // a poll without stale leases ends the condition
+	rejected  string // identifies the rejections that were logged last
 }
 
-// NewLog makes the log of a loop.
+// NewLog returns the log of a loop.
 func NewLog(logger *slog.Logger) *Log { return &Log{logger: logger} }
 
-// Outcome is what a pass came to.
+// Outcome is the outcome of a pass.
 type Outcome struct {
-	Refusal     string // why it was refused, or empty
+	Refusal     string // the reason for a refusal, or empty
 	Err         error
-	Unreachable bool // Err is of a connection that broke or could not be made
-	Polled      bool // the pass was no more than a poll
+	Unreachable bool // Err is an error of the connection
+	Polled      bool // the pass was only a poll
 }
 
-// Pass logs the beginning of a condition and its end.
+// Pass logs the beginning or the end of a condition.
 func (l *Log) Pass(ctx context.Context, o Outcome) {
 	condition := o.Condition()
 	if condition == l.condition || condition == "" && o.Polled && !l.pollEnds {
@@ -48,8 +48,8 @@ func (l *Log) Pass(ctx context.Context, o Outcome) {
 	}
 }
 
-// Condition tells conditions apart: by the reason of a refusal, the SQLSTATE, or the
-// type of what an error was at first.
+// Condition identifies a condition by the reason for a refusal, the SQLSTATE, or the type
+// of the innermost error.
 func (o Outcome) Condition() string {
 	switch {
 	case o.Err == nil:
@@ -62,10 +62,10 @@ func (o Outcome) Condition() string {
 	return fmt.Sprintf("%T", rootOf(o.Err))
 }
 
-// rootOf returns what an error was before it was wrapped; of several, the last.
+// rootOf returns the innermost error that err wraps. Of joined errors it takes the last.
 func rootOf(err error) error {
 	for {
-		switch wrapper := err.(type) { //nolint:errorlint // it goes from one wrapper to the next
+		switch wrapper := err.(type) { //nolint:errorlint // it unwraps one level at a time
 		case interface{ Unwrap() error }:
 			if wrapper.Unwrap() == nil {
 				return err
@@ -83,11 +83,11 @@ func rootOf(err error) error {
 	}
 }
 
-// Writable says that a write has worked. So a poll that finds nothing ends what an
-// apply met; else only an apply would tell.
+// Writable records that a write has succeeded. After it, a poll without stale leases ends
+// the condition of an apply that failed. Without it, only an apply ends it.
 func (l *Log) Writable() { l.pollEnds = true }
 
-// Settling logs why nothing is reaped for a while.
+// Settling logs that the loop waits for workers and reaps nothing meanwhile.
 func (l *Log) Settling(ctx context.Context, wait time.Duration) {
 	l.logger.LogAttrs(ctx, slog.LevelInfo, "waiting for workers to renew leases", slog.Duration("wait", wait))
 }
@@ -95,8 +95,8 @@ func (l *Log) Settling(ctx context.Context, wait time.Duration) {
 // Rejection is a job that was rejected.
 type Rejection struct{ JobID, SQLState, Error string }
 
-// Rejections are how many jobs a drain had rejected that were not before, and the
-// first of them.
+// Rejections counts the jobs that a drain rejected for the first time, and has the first
+// of them.
 type Rejections struct {
 	count int
 	first Rejection
@@ -125,9 +125,8 @@ func (l *Log) Rejections(ctx context.Context, r Rejections) {
 	)
 }
 
-// reason is what may be logged of a rejection: what the mover said, and the message
-// about a violated constraint, which names it. Other messages of PostgreSQL's
-// may hold a row's values.
+// reason returns the error text if it is safe to log: from the mover, or about a violated
+// constraint. Other messages of PostgreSQL may contain a row's values.
 func (r Rejection) reason() string {
 	if r.SQLState == "" || pgtx.Class(r.SQLState) == "23" {
 		return r.Error

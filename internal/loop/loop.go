@@ -1,9 +1,9 @@
-// Package loop decides when a reaper polls, when it reaps and when it sleeps.
+// Package loop decides when a reaper polls, reaps and sleeps.
 //
-// Each step polls first, with one query, and reaps only when something is stale.
-// Then it sleeps until the next lease expires, within bounds. After an outage it
-// settles: workers get time to renew their leases before any is reaped. It reads
-// no clock but the process's own, for waiting alone.
+// Each step polls with one query and reaps only when a lease is stale. Then it sleeps
+// until the next lease expires, within bounds. After an outage it waits, so that workers
+// can renew their leases before any is reaped. The loop measures waits with the process's
+// clock and uses it for nothing else.
 package loop
 
 import (
@@ -12,44 +12,44 @@ import (
 	"time"
 )
 
-// Work is what a loop drives.
+// Work has the steps that a loop runs.
 type Work interface {
-	// Poll reports what there is to do: all of it, or only what is behind the
-	// cursor up to which everything was seen already.
-	Poll(ctx context.Context, all bool) (Sight, error)
+	// Poll looks for stale leases: for all of them, or only after the cursor, up to
+	// which earlier polls have looked.
+	Poll(ctx context.Context, all bool) (PollResult, error)
 
-	// Reap does it, at most batch jobs in a transaction, and reports whether it
-	// was refused.
+	// Reap resets or moves the stale jobs, at most batch in a transaction, and reports
+	// whether an apply was refused.
 	Reap(ctx context.Context, batch int) (refused bool, err error)
 
-	// TryWrite writes to the queue as a worker does, and undoes it.
+	// TryWrite writes to the queue as a worker does, and rolls that back.
 	TryWrite(ctx context.Context) error
 
-	// Settling is told how long the loop waits for the workers.
+	// Settling is called before the loop waits for the workers to renew their leases.
 	Settling(ctx context.Context, wait time.Duration)
 
-	// Fault tells what an error, or nil, says of the database.
+	// Fault classifies an error, or nil.
 	Fault(err error) Fault
 }
 
-// Sight is what a poll shows.
-type Sight struct {
-	Stale   bool           // there is something to reap
-	Due     *time.Duration // until the next lease is stale; nil: none in sight
-	Server  Server
-	Uptime  time.Duration // since the server was started
-	Elapsed time.Duration // how long the query took; also set with an error
+// PollResult is the result of a poll.
+type PollResult struct {
+	Stale      bool           // some lease is stale
+	NextExpiry *time.Duration // until the next lease is stale; nil: no such lease is known
+	Server     Server
+	Uptime     time.Duration // since the server was started
+	Elapsed    time.Duration // the time that the query took; also set with an error
 }
 
-// Config bounds a loop. All of it is positive.
+// Config bounds a loop. All values are positive.
 type Config struct {
-	Batch       int           // the most that a transaction reaps
+	Batch       int           // the most jobs that a transaction reaps
 	Interval    time.Duration // the longest sleep
-	MinInterval time.Duration // the shortest
-	Settle      time.Duration // how long workers get after an outage
+	MinInterval time.Duration // the shortest sleep
+	Settle      time.Duration // the time that workers get after an outage to renew leases
 }
 
-// Run steps until ctx ends, and returns its cause.
+// Run runs steps until ctx ends, and returns the cause of that.
 func Run(ctx context.Context, work Work, cfg Config) error {
 	l := &loop{cfg: cfg, work: work, batch: cfg.Batch}
 	for ctx.Err() == nil {
@@ -68,10 +68,10 @@ type loop struct {
 	work     Work
 	servers  servers
 	scan     scan
-	batch    int  // of the next apply
-	outage   bool // one was seen since the last settling
-	blocked  bool // an apply failed in an outage, and no write has worked since
-	failures int  // in a row
+	batch    int  // the batch of the next apply
+	outage   bool // there was an outage since the last wait for workers
+	blocked  bool // an apply failed in an outage, and no write has succeeded since
+	failures int  // the number of consecutive failures
 }
 
 // step polls, reaps if there is reason to, and returns how long to sleep.
@@ -81,44 +81,45 @@ func (l *loop) step(ctx context.Context) time.Duration {
 	}
 	began := time.Now()
 	all := l.scan.full(began)
-	sight, err := l.work.Poll(ctx, all)
+	result, err := l.work.Poll(ctx, all)
 	if err != nil {
 		l.outage = l.outage || l.work.Fault(err) != Other
-		return max(l.retry(), min((fullPollFactor-1)*sight.Elapsed, fullPollEvery))
+		return max(l.retry(), min((fullPollFactor-1)*result.Elapsed, fullPollEvery))
 	}
-	if wait := l.settle(sight); wait > 0 {
+	if wait := l.settle(result); wait > 0 {
 		l.work.Settling(ctx, wait)
 		return wait
 	}
 	if all {
-		l.scan.begun(began, sight.Elapsed, l.cfg.Interval)
+		l.scan.begun(began, result.Elapsed, l.cfg.Interval)
 	}
-	if sight.Stale {
+	if result.Stale {
 		if wait, ok := l.reap(ctx); !ok {
-			return max(wait, l.scan.rest(time.Now()))
+			return max(wait, l.scan.untilAllowed(time.Now()))
 		}
 	}
 	l.failures = 0
 	l.scan.done = true
-	return l.next(sight, time.Since(began))
+	return l.next(result, time.Since(began))
 }
 
-// settle returns how long to wait before reaping. A server that was started
-// lately, or is another than before, may have been away from the workers too.
-func (l *loop) settle(sight Sight) time.Duration {
+// settle returns how long to wait before reaping. If the server was started recently, or
+// is not the previous one, workers may have been unable to renew their leases.
+func (l *loop) settle(result PollResult) time.Duration {
 	first := l.servers.none()
-	again := l.servers.meet(sight.Server)
+	again := l.servers.meet(result.Server)
 	switch {
 	case l.outage || again:
 		l.outage = false
 		return l.cfg.Settle
 	case first:
-		return l.cfg.Settle - max(sight.Uptime, 0) // a clock that was set back makes it negative
+		return l.cfg.Settle - max(result.Uptime, 0) // it is negative after a clock was set back
 	}
 	return 0
 }
 
-// reap reports whether everything was reaped, and else how long to wait.
+// reap reaps the stale jobs. ok is false after an error or a refusal, and wait is how long
+// to wait then.
 func (l *loop) reap(ctx context.Context) (wait time.Duration, ok bool) {
 	refused, err := l.work.Reap(ctx, l.batch)
 	switch {
@@ -132,8 +133,8 @@ func (l *loop) reap(ctx context.Context) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// failed returns the wait after an apply that failed. One that took too long is
-// made again soon as long as its batch can be smaller.
+// failed returns the wait after an apply that failed. After a time-out the batch is
+// halved and the next apply comes soon, until the batch is 1.
 func (l *loop) failed(fault Fault) time.Duration {
 	switch fault {
 	case TimedOut:
@@ -148,14 +149,14 @@ func (l *loop) failed(fault Fault) time.Duration {
 	return l.retry()
 }
 
-// writes reports whether a worker could renew. A write that the server took, and
-// then rejected for a reason of the row's, is one that a worker could make.
+// writes reports whether a worker could renew a lease. An error that concerns only a row
+// does not count: a worker could write other rows.
 func (l *loop) writes(ctx context.Context) bool {
 	l.blocked = l.work.Fault(l.work.TryWrite(ctx)) != Other
 	return !l.blocked
 }
 
-// retry returns the wait after an error, which doubles with each.
+// retry returns the wait after an error. It doubles with each consecutive error.
 func (l *loop) retry() time.Duration {
 	wait := l.cfg.Interval
 	if shifted := l.cfg.MinInterval << l.failures; shifted > 0 && shifted < wait {
@@ -166,19 +167,19 @@ func (l *loop) retry() time.Duration {
 }
 
 // next returns the wait until the next lease is stale, within the bounds.
-func (l *loop) next(sight Sight, elapsed time.Duration) time.Duration {
-	if sight.Due == nil {
+func (l *loop) next(result PollResult, elapsed time.Duration) time.Duration {
+	if result.NextExpiry == nil {
 		return l.idle()
 	}
-	wait := *sight.Due - elapsed + jitter(l.cfg.MinInterval)
+	wait := *result.NextExpiry - elapsed + jitter(l.cfg.MinInterval)
 	return max(min(wait, l.idle()), l.cfg.MinInterval)
 }
 
-// idle returns the wait when there is nothing to wait for.
+// idle returns the wait when no expiry is known.
 func (l *loop) idle() time.Duration { return l.cfg.Interval - jitter(l.cfg.Interval) }
 
-// jitterDivisor makes a tenth of a wait random, so that replicas which were started
-// together do not stay together.
+// jitterDivisor makes a tenth of a wait random, so that replicas that were started
+// together do not poll together.
 const jitterDivisor = 10
 
 // jitter returns a random part of a wait.

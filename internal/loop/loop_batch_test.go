@@ -28,21 +28,21 @@ func TestALoopHalvesABatchThatTookTooLong(t *testing.T) {
 			t.Parallel()
 			cfg := config
 			cfg.Batch = 100
-			s := &script{polls: []poll{{sight: stale()}}, reaps: test.reaps}
+			s := &script{polls: []poll{{result: stale()}}, reaps: test.reaps}
 			play(t, s, cfg, 10*time.Minute)
 			require.Equal(t, test.batches, s.batches[:len(test.batches)])
 		})
 	}
 }
 
-// While halving makes progress the backlog must not wait for the longer each time;
-// when it makes none, the database must not be kept busy.
+// While smaller batches succeed, the waits must not get longer. When they do not, the loop
+// must not keep the database busy.
 func TestALoopTriesASmallerBatchSoon(t *testing.T) {
 	t.Parallel()
 
 	cfg := config
 	cfg.Batch = 1 << 9
-	log := play(t, &script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errSlow}}}, cfg, 10*time.Minute)
+	log := play(t, &script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errSlow}}}, cfg, 10*time.Minute)
 
 	for i := range 9 { // a poll and a reap each time
 		require.Equal(t, time.Duration(i)*cfg.MinInterval, log[2*i].at)

@@ -9,11 +9,11 @@ import (
 	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
-// standby is another server than boot, which takes no writes.
+// standby is a standby, not the server boot.
 var standby = loop.Server{Started: boot.Started.Add(time.Minute), Standby: true}
 
-// No worker could renew while the database was away; reaping at its return
-// would give every running job to a second worker.
+// No worker could renew while the database was down. If jobs were reaped as soon as it is
+// back, every running job would run twice.
 func TestALoopSettlesAfterAnOutage(t *testing.T) {
 	t.Parallel()
 
@@ -24,39 +24,39 @@ func TestALoopSettlesAfterAnOutage(t *testing.T) {
 		want   []string
 	}{
 		"a poll failed": {
-			script{polls: []poll{{sight: idle()}, {err: errDown}, {sight: stale()}, {sight: stale()}}},
+			script{polls: []poll{{result: idle()}, {err: errDown}, {result: stale()}, {result: stale()}}},
 			[]string{"poll", "poll", "poll", "settle", "poll", "reap"},
 		},
 		"a reap failed": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}},
+			script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errDown}, {}}},
 			[]string{"poll", "reap", "write", "poll", "settle", "poll", "reap"},
 		},
 		"reads work before writes do": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errDown, errSlow, errDown, nil}},
+			script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errDown, errSlow, errDown, nil}},
 			[]string{"poll", "reap", "write", "write", "write", "write", "poll", "settle", "poll", "reap"},
 		},
 		"the server took the write and rejected it": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errServer}},
+			script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errDown}, {}}, writes: []error{errServer}},
 			[]string{"poll", "reap", "write", "poll", "settle", "poll", "reap"},
 		},
 		"a poll took too long": {
-			script{polls: []poll{{err: errSlow}, {sight: stale()}}},
+			script{polls: []poll{{err: errSlow}, {result: stale()}}},
 			[]string{"poll", "poll", "settle", "poll", "reap"},
 		},
 		"a reap took too long": {
-			script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errSlow}, {}}},
+			script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errSlow}, {}}},
 			[]string{"poll", "reap", "poll", "reap"},
 		},
 		"another server answers": {
-			script{polls: []poll{{sight: idle()}, {sight: restarted}}},
+			script{polls: []poll{{result: idle()}, {result: restarted}}},
 			[]string{"poll", "poll", "settle", "poll", "reap"},
 		},
 		"a standby was promoted": {
-			script{polls: []poll{{sight: answer(standby)}, {sight: promoted}}},
+			script{polls: []poll{{result: answer(standby)}, {result: promoted}}},
 			[]string{"poll", "reap", "poll", "settle", "poll", "reap"},
 		},
 		"the server's own error is no outage": {
-			script{polls: []poll{{sight: idle()}, {err: errServer}, {sight: stale()}}},
+			script{polls: []poll{{result: idle()}, {err: errServer}, {result: stale()}}},
 			[]string{"poll", "poll", "poll", "reap"},
 		},
 	}
@@ -74,27 +74,27 @@ func TestALoopSettlesAfterAnOutage(t *testing.T) {
 	}
 }
 
-// A clock that was set back makes a server start in the future; nobody waits for
-// that.
+// After a clock was set back, a server's start is in the future. The loop must not wait
+// for that time.
 func TestALoopSettlesNoLongerThanItIsTold(t *testing.T) {
 	t.Parallel()
 
 	unborn := stale()
 	unborn.Uptime = -time.Hour
-	log := play(t, &script{polls: []poll{{sight: unborn}}}, config, 45*time.Second)
+	log := play(t, &script{polls: []poll{{result: unborn}}}, config, 45*time.Second)
 
 	require.Equal(t, []string{"poll", "settle", "poll", "reap"}, whats(log)[:4])
 	require.Equal(t, config.Settle, log[2].at)
 }
 
-// A reaper that starts together with the database has not seen the outage, and
-// must give the workers their time all the same: what is left of it.
+// A reaper that starts with the database has not seen the outage. It must still wait for
+// the workers, for the rest of Settle.
 func TestALoopSettlesWithAYoungServer(t *testing.T) {
 	t.Parallel()
 
 	young := stale()
 	young.Uptime = 10 * time.Second
-	log := play(t, &script{polls: []poll{{sight: young}}}, config, 25*time.Second)
+	log := play(t, &script{polls: []poll{{result: young}}}, config, 25*time.Second)
 
 	require.Equal(t, []string{"poll", "settle", "poll", "reap"}, whats(log)[:4])
 	require.Equal(t, 20*time.Second, log[2].at)

@@ -11,7 +11,7 @@ import (
 func TestAnIdleLoopPollsOncePerInterval(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
+	log := play(t, &script{polls: []poll{{result: idle()}}}, config, 10*time.Minute)
 
 	require.InDelta(t, 21, len(log), 2)
 	for i := 1; i < len(log); i++ {
@@ -20,41 +20,40 @@ func TestAnIdleLoopPollsOncePerInterval(t *testing.T) {
 	}
 }
 
-// A lease whose end is known must be met when it ends, not at the next interval.
+// A lease whose end is known must be reaped when it expires, not at the next interval.
 func TestALoopWakesWhenTheNextLeaseExpires(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: due(7 * time.Second)}, {sight: stale()}, {sight: idle()}}}, config, 20*time.Second)
+	log := play(t, &script{polls: []poll{{result: due(7 * time.Second)}, {result: stale()}, {result: idle()}}}, config, 20*time.Second)
 
 	within(t, log[0], "poll all", 0, 0)
 	within(t, log[1], "poll", 7*time.Second, 7100*time.Millisecond)
 	within(t, log[2], "reap", log[1].at, log[1].at)
 }
 
-// The time that the poll itself took has passed already.
+// The duration of the poll must be subtracted from the wait.
 func TestALoopCountsTheTimeOfThePoll(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: due(7 * time.Second), took: 2 * time.Second}, {sight: idle()}}}, config, 20*time.Second)
+	log := play(t, &script{polls: []poll{{result: due(7 * time.Second), took: 2 * time.Second}, {result: idle()}}}, config, 20*time.Second)
 
 	within(t, log[1], "poll", 7*time.Second, 7100*time.Millisecond)
 }
 
-// Leases that end every few milliseconds must not make a query each.
+// If leases expire every few milliseconds, there must not be a query for each.
 func TestALoopKeepsItsMinimum(t *testing.T) {
 	t.Parallel()
 
-	sight := stale()
+	result := stale()
 	soon := time.Millisecond
-	sight.Due = &soon
-	log := play(t, &script{polls: []poll{{sight: sight}}}, config, 30*time.Second)
+	result.NextExpiry = &soon
+	log := play(t, &script{polls: []poll{{result: result}}}, config, 30*time.Second)
 
 	require.LessOrEqual(t, len(log), 2*31) // a poll and a reap a second
 	require.GreaterOrEqual(t, len(log), 2*26)
 }
 
-// A database that is down must not be hammered by every reaper of the fleet, and
-// must be noticed when it is back.
+// Reapers must not overload a database that is down, and must notice when it is back.
 func TestALoopWaitsLongerAfterEachError(t *testing.T) {
 	t.Parallel()
 
@@ -67,35 +66,35 @@ func TestALoopWaitsLongerAfterEachError(t *testing.T) {
 	}
 }
 
-// An error of the server's, a missing right say, is tried again as slowly, also
-// when the poll before it went well.
+// An error of the server, such as a missing privilege, is retried as slowly, also if the
+// poll before it succeeded.
 func TestALoopWaitsLongerAfterEachFailedReap(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: stale()}}, reaps: []reap{{err: errServer}}}, config, 5*time.Minute)
+	log := play(t, &script{polls: []poll{{result: stale()}}, reaps: []reap{{err: errServer}}}, config, 5*time.Minute)
 
 	require.LessOrEqual(t, len(log), 2*16)
 	require.NotContains(t, whats(log), "settle")
 }
 
-// A closed gate is asked once per interval, no matter what is due.
+// While a gate is closed, there is one apply in each interval, whatever leases expire.
 func TestALoopRestsWhenRefused(t *testing.T) {
 	t.Parallel()
 
-	sight := stale()
+	result := stale()
 	soon := time.Millisecond
-	sight.Due = &soon
-	log := play(t, &script{polls: []poll{{sight: sight}}, reaps: []reap{{refused: true}}}, config, 5*time.Minute)
+	result.NextExpiry = &soon
+	log := play(t, &script{polls: []poll{{result: result}}, reaps: []reap{{refused: true}}}, config, 5*time.Minute)
 
 	require.LessOrEqual(t, len(log), 2*12)
 }
 
-// Replicas that were started together must not stay in step.
+// Replicas that were started together must not keep polling at the same time.
 func TestLoopsDriftApart(t *testing.T) {
 	t.Parallel()
 
-	first := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
-	second := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
+	first := play(t, &script{polls: []poll{{result: idle()}}}, config, 10*time.Minute)
+	second := play(t, &script{polls: []poll{{result: idle()}}}, config, 10*time.Minute)
 
 	require.NotEqual(t, first, second)
 }

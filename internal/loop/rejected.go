@@ -6,34 +6,33 @@ import (
 	"time"
 )
 
-// Bounds of what a loop remembers of rejected jobs.
+// Bounds of the rejected jobs that a loop remembers.
 const (
 	mostRejected     = 10_000
 	longestRejection = 10 * time.Minute
 )
 
-// Rejected remembers jobs that the applies of a loop rejected, up to a bound,
-// so that each is tried again after a wait that doubles. Those beyond the bound are
-// tried whenever they are met.
+// Rejected remembers the jobs that were rejected in a loop, so that each is retried after
+// a wait that doubles. It has a bound; further jobs are retried without a wait.
 type Rejected struct {
 	firstWait time.Duration
 	jobs      map[string]rejectedJob
 }
 
-// NewRejected makes a memory of rejected jobs whose first wait is that long.
+// NewRejected returns an empty Rejected. A job's first wait is firstWait.
 func NewRejected(firstWait time.Duration) *Rejected {
 	return &Rejected{firstWait: firstWait, jobs: map[string]rejectedJob{}}
 }
 
 type rejectedJob struct {
-	seenAt time.Time     // by the database's clock; the lease had ended before
-	wait   time.Duration // the last one
-	until  time.Time     // by the process's clock; then it may be tried
+	seenAt time.Time     // by the database's clock; the lease had expired before
+	wait   time.Duration // the latest wait
+	until  time.Time     // when the wait ends, by the process's clock
 }
 
-// Add remembers a job that an apply rejected, and reports whether it is new. seenAt
-// is the database's time before it, now the process's. A wait is a tenth shorter than
-// the next one is twice as long, so that it has ended when all is polled again.
+// Add remembers a rejected job and reports whether it is new. seenAt is the database's time
+// before the apply, now the process's time. The job may be retried a tenth before its wait
+// ends, so that the full poll at the end of the wait includes it.
 func (r *Rejected) Add(id string, seenAt, now time.Time) (fresh bool) {
 	job, known := r.jobs[id]
 	if !known && len(r.jobs) == mostRejected {
@@ -45,9 +44,9 @@ func (r *Rejected) Add(id string, seenAt, now time.Time) (fresh bool) {
 	return !known
 }
 
-// Excluded returns the jobs that are to wait as JSON, by id the time that the lease
-// had ended before, or "" when there are none. A claim that begins at a cursor does
-// not meet those that were seen before it.
+// Excluded returns the waiting jobs as JSON, or "" if there are none. The JSON maps a job's
+// id to a time before which its lease had expired. It omits jobs that were seen before
+// cursor, since a claim from the cursor on does not find them.
 func (r *Rejected) Excluded(cursor, now time.Time) (string, error) {
 	waiting := map[string]time.Time{}
 	for id, job := range r.jobs {
@@ -65,8 +64,8 @@ func (r *Rejected) Excluded(cursor, now time.Time) (string, error) {
 	return string(document), nil
 }
 
-// Tried forgets the jobs whose wait was over at a time, after all of them were
-// tried: those that were rejected again wait again.
+// Tried forgets the jobs whose wait had ended by a time. It is called after a full drain,
+// which has retried them: jobs that were rejected again have a new wait.
 func (r *Rejected) Tried(at time.Time) {
 	for id, job := range r.jobs {
 		if !at.Before(job.until) {
@@ -75,5 +74,5 @@ func (r *Rejected) Tried(at time.Time) {
 	}
 }
 
-// Clear forgets all.
+// Clear forgets all jobs.
 func (r *Rejected) Clear() { clear(r.jobs) }

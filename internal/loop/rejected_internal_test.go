@@ -20,8 +20,7 @@ func (r *Rejected) add(seenAt, now time.Time, ids ...string) (fresh []string) {
 	return fresh
 }
 
-// A job that is rejected each time would cost its transactions every half minute
-// for ever.
+// Without waits a job that is always rejected would cost transactions every half minute.
 func TestTheWaitOfARejectedJobDoublesUpToTenMinutes(t *testing.T) {
 	t.Parallel()
 
@@ -53,8 +52,8 @@ func TestTheFirstWaitIsBoundedToo(t *testing.T) {
 	require.Empty(t, excluded)
 }
 
-// A job that was settled when it was tried again has no wait left over from before,
-// should it be rejected months later.
+// A job that was reaped at a retry must begin with the first wait if it is rejected again
+// months later.
 func TestAJobThatWentThroughIsForgotten(t *testing.T) {
 	t.Parallel()
 
@@ -68,7 +67,7 @@ func TestAJobThatWentThroughIsForgotten(t *testing.T) {
 	require.Equal(t, []string{"b"}, r.add(rejectedAt, over, "a", "b"))
 }
 
-// A claim that begins behind a job does not meet it, and need not be told of it.
+// A claim that begins after a job does not find it, so the job need not be excluded.
 func TestAClaimIsToldOfThoseAlone(t *testing.T) {
 	t.Parallel()
 

@@ -9,24 +9,24 @@ import (
 	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
-// A full poll walks the entries of all jobs that were reaped since the last vacuum.
+// A full poll reads the index entries of all jobs that were reaped since the last vacuum.
 // With a short interval it would keep a processor busy.
 func TestAFullPollCostsATenthOfTheTimeAtMost(t *testing.T) {
 	t.Parallel()
 	const took = 73 * time.Millisecond
 	found, failing := stale(), reap{err: errServer}
 	soon := time.Millisecond
-	found.Due = &soon
+	found.NextExpiry = &soon
 
 	tests := map[string]struct {
 		script script
 		least  int // polls of everything, in a minute
 	}{
-		"when nothing is stale":  {script{polls: []poll{{sight: idle(), fullTook: took}}}, 75},
-		"when there is work":     {script{polls: []poll{{sight: found, fullTook: took}}}, 75},
-		"when a gate is closed":  {script{polls: []poll{{sight: found, fullTook: took}}, reaps: []reap{{refused: true}}}, 75},
-		"when an apply fails":    {script{polls: []poll{{sight: found, fullTook: took}}, reaps: []reap{failing}}, 75},
-		"when a batch is halved": {script{polls: []poll{{sight: found, fullTook: took}}, reaps: []reap{{err: errSlow}}}, 75},
+		"when nothing is stale":  {script{polls: []poll{{result: idle(), fullTook: took}}}, 75},
+		"when there is work":     {script{polls: []poll{{result: found, fullTook: took}}}, 75},
+		"when a gate is closed":  {script{polls: []poll{{result: found, fullTook: took}}, reaps: []reap{{refused: true}}}, 75},
+		"when an apply fails":    {script{polls: []poll{{result: found, fullTook: took}}, reaps: []reap{failing}}, 75},
+		"when a batch is halved": {script{polls: []poll{{result: found, fullTook: took}}, reaps: []reap{{err: errSlow}}}, 75},
 		"when the poll fails":    {script{polls: []poll{{err: errServer, fullTook: took}}}, 75},
 	}
 	for name, test := range tests {
@@ -45,8 +45,8 @@ func TestAFullPollCostsATenthOfTheTimeAtMost(t *testing.T) {
 	}
 }
 
-// A database that answers nothing costs a poll its whole limit. It must be noticed
-// when it is back all the same.
+// While a database does not answer, each poll takes its whole time limit. The loop must
+// still notice soon that it is back.
 func TestAPollThatFailedIsMadeAgainWithinHalfAMinute(t *testing.T) {
 	t.Parallel()
 
@@ -57,12 +57,12 @@ func TestAPollThatFailedIsMadeAgainWithinHalfAMinute(t *testing.T) {
 	}
 }
 
-// What a poll passed by, a locked row say, must not be missed for longer than a
+// A stale job before the cursor, such as one that was locked, must be found within a
 // minute.
 func TestALoopPollsAllOnceAMinute(t *testing.T) {
 	t.Parallel()
 
-	log := play(t, &script{polls: []poll{{sight: idle()}}}, config, 10*time.Minute)
+	log := play(t, &script{polls: []poll{{result: idle()}}}, config, 10*time.Minute)
 
 	within(t, log[0], "poll all", 0, 0)
 	require.Equal(t, "poll", log[1].what)
@@ -76,8 +76,8 @@ func TestALoopPollsAllOnceAMinute(t *testing.T) {
 	require.Greater(t, last, 8*time.Minute)
 }
 
-// Nor for longer than two intervals when these are short, nor, in a busy queue,
-// for much longer than half a minute when they are long.
+// With short intervals it must be found within two of them. With long ones, in a busy
+// queue, it must be found in little more than half a minute.
 func TestABusyLoopPollsAllNowAndThen(t *testing.T) {
 	t.Parallel()
 
@@ -90,7 +90,7 @@ func TestABusyLoopPollsAllNowAndThen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := loop.Config{Batch: 1, Interval: test.interval, MinInterval: test.min, Settle: 1}
-			busy := &script{polls: []poll{{sight: due(4 * test.min)}}}
+			busy := &script{polls: []poll{{result: due(4 * test.min)}}}
 			last, partial := time.Duration(0), 0
 			for _, e := range play(t, busy, cfg, 10*test.most) {
 				if e.what == "poll" {

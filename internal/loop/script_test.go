@@ -19,14 +19,14 @@ var (
 	errSlow   = errors.New("it took too long")
 )
 
-// boot is a server that takes writes.
+// boot is a primary.
 var boot = loop.Server{Started: time.Unix(0, 0)}
 
-// config is that of a loop with its defaults.
+// config is the configuration of a loop with its defaults.
 var config = loop.Config{Batch: 1000, Interval: 30 * time.Second, MinInterval: time.Second, Settle: 30 * time.Second}
 
-// script is work whose polls, reaps and writes are laid down beforehand. The last
-// of each is repeated; without any, a reap and a write go well.
+// script is a Work with given results of polls, reaps and writes. The last of each is
+// repeated. Without any, a reap and a write succeed.
 type script struct {
 	polls  []poll
 	reaps  []reap
@@ -37,7 +37,7 @@ type script struct {
 }
 
 type poll struct {
-	sight    loop.Sight
+	result   loop.PollResult
 	err      error
 	took     time.Duration
 	fullTook time.Duration // instead, when all is polled
@@ -48,7 +48,7 @@ type reap struct {
 	err     error
 }
 
-// entry is one thing that the loop did, and when, since it began.
+// entry is one action of the loop, with its time since the beginning.
 type entry struct {
 	at   time.Duration
 	what string
@@ -56,10 +56,10 @@ type entry struct {
 
 func (s *script) note(what string) { s.log = append(s.log, entry{time.Since(start()), what}) }
 
-// start is when the clock of a test's bubble begins.
+// start is the time at which the clock of a synctest bubble begins.
 func start() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// next takes the next of a list, whose last is repeated.
+// next removes and returns the first of a list. It keeps the last.
 func next[T any](list *[]T) (value T) {
 	if len(*list) > 0 {
 		value = (*list)[0]
@@ -70,7 +70,7 @@ func next[T any](list *[]T) (value T) {
 	return value
 }
 
-func (s *script) Poll(_ context.Context, all bool) (loop.Sight, error) {
+func (s *script) Poll(_ context.Context, all bool) (loop.PollResult, error) {
 	p := next(&s.polls)
 	what, took := "poll", p.took
 	if all {
@@ -78,8 +78,8 @@ func (s *script) Poll(_ context.Context, all bool) (loop.Sight, error) {
 	}
 	s.note(what)
 	<-time.After(took)
-	p.sight.Elapsed = took
-	return p.sight, p.err
+	p.result.Elapsed = took
+	return p.result, p.err
 }
 
 func (s *script) Reap(_ context.Context, batch int) (bool, error) {
@@ -100,7 +100,7 @@ func (*script) Fault(err error) loop.Fault {
 	return map[error]loop.Fault{errDown: loop.Outage, errSlow: loop.TimedOut}[err]
 }
 
-// play runs a script for a while and returns what was done.
+// play runs a script for a duration and returns the actions.
 func play(t *testing.T, s *script, cfg loop.Config, lasting time.Duration) []entry {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,28 +111,28 @@ func play(t *testing.T, s *script, cfg loop.Config, lasting time.Duration) []ent
 	return s.log
 }
 
-func idle() loop.Sight { return loop.Sight{Server: boot, Uptime: time.Hour} }
+func idle() loop.PollResult { return loop.PollResult{Server: boot, Uptime: time.Hour} }
 
-func stale() loop.Sight {
-	sight := idle()
-	sight.Stale = true
-	return sight
+func stale() loop.PollResult {
+	result := idle()
+	result.Stale = true
+	return result
 }
 
-// answer is a sight of another server, on which something is stale.
-func answer(server loop.Server) loop.Sight {
-	sight := stale()
-	sight.Server = server
-	return sight
+// answer is the result of a poll on a server, with a stale lease.
+func answer(server loop.Server) loop.PollResult {
+	result := stale()
+	result.Server = server
+	return result
 }
 
-func due(in time.Duration) loop.Sight {
-	sight := idle()
-	sight.Due = &in
-	return sight
+func due(in time.Duration) loop.PollResult {
+	result := idle()
+	result.NextExpiry = &in
+	return result
 }
 
-// within requires that something was done between two times.
+// within requires an action between two times.
 func within(t *testing.T, e entry, what string, from, to time.Duration) {
 	t.Helper()
 	require.Equal(t, what, e.what)
@@ -140,7 +140,7 @@ func within(t *testing.T, e entry, what string, from, to time.Duration) {
 	require.LessOrEqual(t, e.at, to, what)
 }
 
-// whats is what was done, one kind of poll like the other.
+// whats returns the actions, with full polls as polls.
 func whats(log []entry) []string {
 	list := make([]string, len(log))
 	for i, e := range log {
@@ -149,7 +149,7 @@ func whats(log []entry) []string {
 	return list
 }
 
-// count is how often something was done.
+// count returns how often an action was done.
 func count(log []string, what string) (n int) {
 	for _, did := range log {
 		if did == what {

@@ -5,26 +5,25 @@ import (
 	"time"
 )
 
-// mostServers is how many servers a loop tells apart. One that it has forgotten
-// counts as new.
+// mostServers is how many servers a loop remembers. A forgotten server counts as new.
 const mostServers = 16
 
 // Server is the database server that answered a poll.
 type Server struct {
-	Started time.Time // tells it from others, and from itself before a restart
-	Standby bool      // it takes no writes
+	Started time.Time // identifies the server, until its next restart
+	Standby bool      // it is read-only
 }
 
-// servers are those that have answered, the last one at the end. Behind one
-// address there may be several that answer in turn.
+// servers has the servers that have answered, the latest at the end. Several servers may
+// answer in turn under one address.
 type servers []Server
 
 // none reports whether no server has answered yet.
 func (s servers) none() bool { return len(s) == 0 }
 
-// meet remembers the server that answered, and reports whether the workers may
-// have had none before: it takes writes, and is not the first to answer, and is
-// new or was a standby when it answered last. A standby is none to them.
+// meet remembers the server that answered, and reports whether workers may have had no
+// server before: this one is a primary, is not the first to answer, and is new or was a
+// standby when it answered last. Workers cannot use a standby.
 func (s *servers) meet(server Server) (again bool) {
 	first := s.none()
 	i := slices.IndexFunc(*s, func(known Server) bool { return known.Started.Equal(server.Started) })

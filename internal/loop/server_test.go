@@ -9,8 +9,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/loop"
 )
 
-// Behind a proxy that sends reads to two servers in turn a loop that remembers one
-// of them believes in a restart at each poll, and never reaps.
+// Behind a proxy that sends reads to two servers in turn, a loop that remembers only one
+// of them would see a restart at each poll and never reap.
 func TestServersThatAnswerInTurnAreNoRestart(t *testing.T) {
 	t.Parallel()
 
@@ -28,7 +28,7 @@ func TestServersThatAnswerInTurnAreNoRestart(t *testing.T) {
 			t.Parallel()
 			var turns []poll
 			for range 1000 {
-				turns = append(turns, poll{sight: stale()}, poll{sight: answer(test.other)})
+				turns = append(turns, poll{result: stale()}, poll{result: answer(test.other)})
 			}
 
 			log := whats(play(t, &script{polls: turns}, config, 10*time.Minute))
@@ -45,9 +45,9 @@ func TestALoopForgetsServersOfLongAgo(t *testing.T) {
 
 	var restarts []poll
 	for i := range 100 {
-		restarts = append(restarts, poll{sight: answer(loop.Server{Started: boot.Started.Add(time.Duration(i) * time.Hour)})})
+		restarts = append(restarts, poll{result: answer(loop.Server{Started: boot.Started.Add(time.Duration(i) * time.Hour)})})
 	}
-	restarts = append(restarts, poll{sight: stale()}) // the first one again
+	restarts = append(restarts, poll{result: stale()}) // the first one again
 
 	log := whats(play(t, &script{polls: restarts}, config, 100*config.Settle+config.Interval))
 

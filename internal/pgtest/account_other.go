@@ -7,10 +7,10 @@ import (
 	"os/exec"
 )
 
-// errPlatform is why no server is started where there is no Unix.
-var errPlatform = errors.New("this platform has no way to start a server, only PGTEST_DATABASE_URL is supported")
+// errPlatform is the error of a start on a platform that is not Unix.
+var errPlatform = errors.New("a server can be started only on Unix: set PGTEST_DATABASE_URL")
 
-// account is whom PostgreSQL runs as.
+// account is the user that PostgreSQL runs as.
 type account struct{ name string }
 
 func unprivileged() (account, error) { return account{}, errPlatform }

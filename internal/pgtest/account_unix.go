@@ -11,14 +11,14 @@ import (
 	"syscall"
 )
 
-// account is whom PostgreSQL runs as. The zero account is this process's own.
+// account is the user that PostgreSQL runs as. The zero account is this process's user.
 type account struct {
 	name       string
 	credential *syscall.Credential
 }
 
-// unprivileged returns the account to run PostgreSQL under: as root, which
-// PostgreSQL refuses, that of postgres or else of nobody.
+// unprivileged returns the account to run PostgreSQL under. PostgreSQL refuses to run as
+// root. So if this process is root's, the account is postgres, else nobody.
 func unprivileged() (account, error) {
 	if os.Geteuid() != 0 {
 		return account{}, nil
@@ -28,7 +28,7 @@ func unprivileged() (account, error) {
 		found, err = user.Lookup("nobody")
 	}
 	if err != nil {
-		return account{}, fmt.Errorf("PostgreSQL refuses root, and there is no user postgres or nobody: %w", err)
+		return account{}, fmt.Errorf("PostgreSQL refuses to run as root, and user nobody does not exist: %w", err)
 	}
 	return accountOf(found)
 }
@@ -46,9 +46,8 @@ func accountOf(found *user.User) (account, error) {
 	return account{name: found.Username, credential: credential}, nil
 }
 
-// runAs makes command run under the account, outside of the terminal's process
-// group, where Ctrl-C does not reach it, and in a folder that every account may
-// enter.
+// runAs makes command run under the account, in a process group of its own, so that Ctrl-C
+// does not reach it, and in a folder that every account may enter.
 func (a account) runAs(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: a.credential, Setpgid: true}
 	command.Dir = "/"

@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// installers are programs that install PostgreSQL, with what to tell them.
+// installers has programs that install PostgreSQL, with the command to type.
 var installers = []struct{ program, command string }{
 	{"apt-get", "apt-get install postgresql"},
 	{"dnf", "dnf install postgresql-server"},
@@ -19,10 +19,10 @@ var installers = []struct{ program, command string }{
 const (
 	adviceURL = "start the server that PGTEST_DATABASE_URL names, or unset PGTEST_DATABASE_URL"
 	adviceBin = "set PGTEST_BIN to a folder with initdb and postgres, or unset PGTEST_BIN"
-	orSetURL  = "\nor set PGTEST_DATABASE_URL to the connection string of a server that runs"
+	orSetURL  = "\nor set PGTEST_DATABASE_URL to the connection string of a running server"
 )
 
-// advice says what to type on this system for a PostgreSQL.
+// advice returns how to get a PostgreSQL on this system.
 func (e Environment) advice() string {
 	if runtime.GOOS == "windows" {
 		return "install PostgreSQL and start it:\n    winget install PostgreSQL.PostgreSQL.17\n" +

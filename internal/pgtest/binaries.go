@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-var errNoFolder = errors.New("none in PATH, by pg_config or in the usual folders")
+var errNoFolder = errors.New("found none in PATH, through pg_config or in the usual folders")
 
-// installed returns the folder of the installed PostgreSQL to use. The error
-// tells of every folder that holds one why it cannot be used.
+// installed returns the folder of the installed PostgreSQL to use. The error has a reason
+// for each folder that has a PostgreSQL.
 func (e Environment) installed(ctx context.Context, as account) (string, error) {
 	if e.Bin != "" {
 		_, err := inspect(ctx, e.Bin, as)
@@ -61,8 +61,8 @@ func (e Environment) byPgConfig(ctx context.Context) []string {
 	return folders
 }
 
-// inInstalls returns the folders that match Installs and hold a server. Packages
-// of the clients alone use the same folders.
+// inInstalls returns the folders that match Installs and hold a server. Client packages
+// use the same folders.
 func (e Environment) inInstalls() []string {
 	var folders []string
 	for _, pattern := range e.Installs {
@@ -76,14 +76,14 @@ func (e Environment) inInstalls() []string {
 	return folders
 }
 
-// holdsServer reports whether a folder has a postgres, or may have one that
-// cannot be seen.
+// holdsServer reports whether a folder has a file postgres, or may have one that this
+// process cannot see.
 func holdsServer(folder string) bool {
 	_, err := os.Stat(filepath.Join(folder, "postgres"))
 	return filepath.IsAbs(folder) && !errors.Is(err, fs.ErrNotExist)
 }
 
-// newest returns the folder with the newest version among those that can be used.
+// newest returns the usable folder with the newest version.
 func newest(ctx context.Context, folders []string, as account) (string, error) {
 	reasons := []error{errNoFolder}
 	var best string
@@ -104,8 +104,8 @@ func newest(ctx context.Context, folders []string, as account) (string, error) {
 	return best, nil
 }
 
-// inspect runs the initdb and the postgres of a folder as the account that is to
-// use them, and returns the version of the latter.
+// inspect runs the initdb and the postgres of a folder under the account that will use
+// them. It returns the version of postgres.
 func inspect(ctx context.Context, folder string, as account) (version, error) {
 	if _, err := ask(ctx, filepath.Join(folder, "initdb"), as); err != nil {
 		return version{}, err
@@ -122,7 +122,7 @@ func inspect(ctx context.Context, folder string, as account) (version, error) {
 	return found, nil
 }
 
-// ask returns what a program says of its version.
+// ask returns a program's output for --version.
 func ask(ctx context.Context, program string, as account) (string, error) {
 	command := exec.CommandContext(ctx, program, "--version")
 	as.runAs(command)
@@ -131,7 +131,7 @@ func ask(ctx context.Context, program string, as account) (string, error) {
 		return "", fmt.Errorf("%q: %w", program, context.Cause(ctx))
 	}
 	if errors.Is(err, fs.ErrPermission) && as.name != "" {
-		return "", fmt.Errorf("root runs PostgreSQL as user %q, who cannot reach %q: %w", as.name, program, err)
+		return "", fmt.Errorf("root runs PostgreSQL as user %q, which cannot access %q: %w", as.name, program, err)
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return "", fmt.Errorf("%q cannot be run: %w: %s", program, err, exit.Stderr)

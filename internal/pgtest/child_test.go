@@ -14,7 +14,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// deeds are what a child can do. It prints what goes wrong.
+// deeds has the actions of a child. A child prints its errors.
 var deeds = map[string]func(context.Context) error{
 	"hold":     hold,
 	"use":      useAtOnce,
@@ -54,13 +54,13 @@ func use(ctx context.Context) error {
 	return errors.Join(err, database.Close())
 }
 
-// openAndReturn ends as a program does that cares for nothing.
+// openAndReturn returns without a call of Shutdown.
 func openAndReturn(ctx context.Context) error {
 	_, err := pgtest.Open(ctx)
 	return err
 }
 
-// shutDown looks for remains between the lives of two servers.
+// shutDown looks for remaining files between the runs of two servers.
 func shutDown(ctx context.Context) error {
 	for range 2 {
 		if err := use(ctx); err != nil {
@@ -76,8 +76,7 @@ func shutDown(ctx context.Context) error {
 	return pgtest.Shutdown()
 }
 
-// crash kills the server of the process and opens databases until the error
-// tells of that.
+// crash kills the server of the process and opens databases until an error reports that.
 func crash(ctx context.Context) error {
 	database, err := pgtest.Open(ctx)
 	if err != nil {

@@ -12,24 +12,24 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// dropTimeout bounds the end of a database, pool and all.
+// dropTimeout bounds the close of a pool, and the drop of a database.
 const dropTimeout = 5 * time.Second
 
 var errAcquired = errors.New("a connection of the pool is still acquired")
 
-// Database is a database of its own on the server of the process.
+// Database is a temporary database on the server of the process.
 type Database struct {
-	// Pool connects to it as the role that owns it.
+	// Pool connects to the database as its owner.
 	Pool *pgxpool.Pool
-	// Name is its name on the server.
+	// Name is the name of the database.
 	Name string
 
 	host *host
 }
 
-// Open makes a database with the reference schema, for programs that have no
-// testing.TB. Close ends it; on a server that this process has started, so does
-// the end of the process.
+// Open makes a database with the reference schema, for programs without a testing.TB.
+// Close drops it. If this process has started the server, the end of the process removes
+// the server with its databases.
 func Open(ctx context.Context) (*Database, error) {
 	host, err := process.get(ctx)
 	if err != nil {
@@ -38,9 +38,9 @@ func Open(ctx context.Context) (*Database, error) {
 	return host.open(ctx, reaper.Schema)
 }
 
-// Close closes the pool and drops the database, also when other connections to
-// it are open. It waits a while for a connection that is still acquired, then
-// drops the database all the same and reports that.
+// Close closes the pool and drops the database, also when other connections to it are
+// open. If a connection of the pool is still acquired after five seconds, Close drops the
+// database and returns an error.
 func (d *Database) Close() error {
 	closed := closePool(d.Pool)
 	ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
@@ -81,8 +81,8 @@ func (h *host) clone(ctx context.Context, template, name string) error {
 	return err
 }
 
-// closePool closes a pool. Its own Close waits for ever for a connection that a
-// failed test has not given back.
+// closePool closes a pool with a timeout. Pool.Close waits for ever for a connection that a
+// failed test has not released.
 func closePool(pool *pgxpool.Pool) error {
 	closed := make(chan struct{})
 	go func() {
@@ -93,6 +93,6 @@ func closePool(pool *pgxpool.Pool) error {
 	case <-closed:
 		return nil
 	case <-time.After(dropTimeout):
-		return fmt.Errorf("pgtest: %w %s after the test, give it back", errAcquired, dropTimeout)
+		return fmt.Errorf("pgtest: %w %s after the test, release it", errAcquired, dropTimeout)
 	}
 }

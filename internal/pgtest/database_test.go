@@ -8,8 +8,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// CI would run all tests again on a version that they have run on, or leave out
-// one that they have not: it reads this log.
+// CI reads the version from this log. If it were wrong, CI would test one version twice
+// and another not at all.
 func TestTheServerOfTheTestsIsNamed(t *testing.T) {
 	t.Parallel()
 
@@ -18,7 +18,7 @@ func TestTheServerOfTheTestsIsNamed(t *testing.T) {
 	t.Logf("the server of the tests is PostgreSQL %s", version)
 }
 
-// An example cannot run where only tests are given a database.
+// An example has no testing.TB and needs a database too.
 func TestOpenMakesADatabaseAndCloseDropsIt(t *testing.T) {
 	t.Parallel()
 
@@ -32,8 +32,8 @@ func TestOpenMakesADatabaseAndCloseDropsIt(t *testing.T) {
 	require.False(t, exists(t, viewer, opened.Name))
 }
 
-// A test that ends with a connection in hand hangs until the time limit of all
-// tests, which then names none.
+// A test that does not release a connection would hang until the time limit of all tests,
+// and the error would not name it.
 func TestCloseReportsAConnectionThatIsStillAcquired(t *testing.T) {
 	t.Parallel()
 

@@ -26,12 +26,12 @@
 //
 // A started server listens on a Unix-domain socket in a temporary folder, on no
 // TCP port. When this process ends, also by SIGKILL, the server ends and its folder
-// is removed: the shell that is its parent waits for the end of a pipe that this
-// process holds. Only a SIGKILL to that shell leaves something behind.
+// is removed: a shell, the server's parent, waits for the end of a pipe that this process
+// holds open. Only a SIGKILL to that shell leaves the server and the folder.
 //
-// On a server that was running before, some databases stay: those of a process that
-// was killed, those of failed tests, and one template for each schema. Their names
-// begin with pgtest_.
+// On the server of PGTEST_DATABASE_URL some databases stay: those of a killed process,
+// those of failed tests, and one template for each schema. Their names begin with
+// pgtest_.
 //
 // No error and no log contains the password of a connection string.
 //
@@ -42,7 +42,7 @@
 //
 // # Platforms
 //
-// PostgreSQL 13 to 18. Servers are started on Unix; elsewhere there is only
-// PGTEST_DATABASE_URL. As root, which PostgreSQL refuses to run as, it runs as
-// the user postgres, else nobody.
+// PostgreSQL 13 to 18. Servers are started only on Unix; other platforms need
+// PGTEST_DATABASE_URL. PostgreSQL refuses to run as root: for root it runs as the user
+// postgres, else nobody.
 package pgtest

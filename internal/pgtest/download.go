@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// fetchTimeout bounds one download, so that one that hangs leaves time for the next.
+// fetchTimeout bounds one download, so that there is time for another origin.
 const fetchTimeout = 2 * time.Minute
 
-var errNoCache = errors.New("there is no folder to keep it in, neither XDG_CACHE_HOME nor HOME is set")
+var errNoCache = errors.New("no cache folder: neither XDG_CACHE_HOME nor HOME is set")
 
-// origin is a place on the network that has PostgreSQL's programs.
+// origin is a source of PostgreSQL's programs on the network.
 type origin struct {
-	// name is that of the folder in the cache.
+	// name is the name of the folder in the cache.
 	name string
-	// bin is the folder of initdb and postgres in what is unpacked.
+	// bin is the folder of initdb and postgres, below the folder in the cache.
 	bin string
-	// fetch downloads and unpacks into a folder; work is for what it needs meanwhile.
+	// fetch downloads and unpacks into a folder. work is a folder for temporary files.
 	fetch func(ctx context.Context, work string, into *os.Root) error
 }
 
-// download returns the programs' folder of an origin that the cache has, else of
-// the first that it can be fetched from. Otherwise it returns the reason of each.
+// download returns the folder of the programs of an origin that is in the cache, else of
+// the first origin that can be fetched. If there is none, it returns each origin's error.
 func (e Environment) download(ctx context.Context, as account) (string, [2]error) {
 	var reasons [2]error
 	origins := [2]origin{e.npm(), e.maven()}
@@ -46,8 +46,8 @@ func (e Environment) download(ctx context.Context, as account) (string, [2]error
 	return "", reasons
 }
 
-// keep fetches what an origin has unless the cache has it. It does so in a folder
-// of its own and renames that: whatever has its name in the cache is whole.
+// keep fetches an origin into the cache unless the cache has it. It fetches into a
+// temporary folder and renames that, so that a folder with the origin's name is complete.
 func (e Environment) keep(ctx context.Context, from origin) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

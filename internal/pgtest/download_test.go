@@ -38,7 +38,7 @@ func TestFindDownloadsOnceWhenNothingIsInstalled(t *testing.T) {
 	requireEntries(t, cache, 1)
 }
 
-// A download that was cut off or tampered with must not become the cache.
+// An incomplete or changed download must not be cached.
 func TestFindDropsADownloadThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 
@@ -62,7 +62,7 @@ func TestFindDropsADownloadThatIsNotWhole(t *testing.T) {
 	}
 }
 
-// A search that was given up must not go on to download behind the test's back.
+// A search must stop its downloads when its context ends.
 func TestFindDownloadsNothingWhenItIsGivenUp(t *testing.T) {
 	t.Parallel()
 
@@ -77,8 +77,7 @@ func TestFindDownloadsNothingWhenItIsGivenUp(t *testing.T) {
 	requireEntries(t, cache, 0)
 }
 
-// Another version of the library may name the field otherwise, and nobody could
-// download anything.
+// Another version of the library may rename the field, and then no download would work.
 func TestTheLibrarysRepositoryIsRead(t *testing.T) {
 	t.Parallel()
 
@@ -103,8 +102,8 @@ func serve(t *testing.T, archive, sum string, requests *atomic.Int32) string {
 	return server.URL
 }
 
-// jar returns an archive like those of the repository, with an initdb and a
-// postgres that only tell a version.
+// jar returns an archive like those of the repository, with an initdb and a postgres that
+// only print a version.
 func jar(t *testing.T) string {
 	t.Helper()
 	binaries, err := os.ReadFile(filepath.Join("testdata", "binaries.txz"))

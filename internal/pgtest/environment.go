@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Environment is all that the search for a server looks at.
+// Environment is the input of the search for a server.
 type Environment struct {
-	// DatabaseURL is the connection string of a server that runs already. Its
-	// role must be allowed to create databases. From PGTEST_DATABASE_URL.
+	// DatabaseURL is the connection string of a running server. Its role must be
+	// allowed to create databases. From PGTEST_DATABASE_URL.
 	DatabaseURL string
 	// Bin is the folder of the initdb and postgres to use. When it is set, no
-	// other is looked for. From PGTEST_BIN.
+	// other folder is searched. From PGTEST_BIN.
 	Bin string
-	// Path lists folders that are looked in first, in this order, for initdb and
-	// postgres and then for a pg_config that knows where they are. From PATH.
+	// Path lists the folders that are searched first, in this order: for initdb and
+	// postgres, then for a pg_config that prints their folder. From PATH.
 	Path []string
-	// Installs are patterns, as of filepath.Glob, of the folders that packages
-	// of PostgreSQL use. The newest version among them is taken.
+	// Installs has patterns, as for filepath.Glob, of the folders that packages of
+	// PostgreSQL use. The newest version in them is used.
 	Installs []string
 	// Cache is the folder that keeps downloads.
 	Cache string
@@ -46,8 +46,8 @@ func CurrentEnvironment() Environment {
 	}
 }
 
-// cacheFolder returns the user's cache; root's is one that the account which
-// PostgreSQL runs under can read.
+// cacheFolder returns the user's cache. For root it is a folder that the account of
+// PostgreSQL can read.
 func cacheFolder() string {
 	const name = "leasereaper-pgtest"
 	if os.Geteuid() == 0 {
@@ -60,9 +60,9 @@ func cacheFolder() string {
 	return filepath.Join(folder, name)
 }
 
-// serverEnvironment returns environ without the variables that would change
-// what PostgreSQL does, such as PGPORT, and with the plainest locale, for macOS
-// refuses to start it under none.
+// serverEnvironment returns environ without the variables that change PostgreSQL's
+// behavior, such as PGPORT, and with the locale C, since PostgreSQL does not start without
+// a locale on macOS.
 func serverEnvironment(environ []string) []string {
 	var kept []string
 	for _, entry := range environ {

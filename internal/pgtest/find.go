@@ -10,20 +10,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// reachTimeout bounds the first connection to a server that should run already.
+// reachTimeout bounds the first connection to a running server.
 const reachTimeout = 15 * time.Second
 
 var (
 	errUnset    = errors.New("not set")
 	errURLIsSet = errors.New("not tried, because PGTEST_DATABASE_URL is set")
 	errBinIsSet = errors.New("not tried, because PGTEST_BIN is set")
-	errOwn      = errors.New("not tried, because the server is to be the test's own")
-	errUnparsed = errors.New("is not a connection string (its text is withheld, for it may hold a password)")
+	errOwn      = errors.New("not tried, because the test needs its own server")
+	errUnparsed = errors.New("is not a connection string (not shown, since it may contain a password)")
 )
 
-// Find returns the first source that works. A variable that is set stands for a
-// choice: when what it names does not work, nothing else is tried. The error is
-// a *SourceError.
+// Find returns the first source that works. If a variable is set and its source does not
+// work, no other source is tried. The error is a *SourceError.
 func (e Environment) Find(ctx context.Context) (Source, error) {
 	if e.DatabaseURL == "" {
 		return e.findBinaries(ctx, errUnset)
@@ -35,7 +34,7 @@ func (e Environment) Find(ctx context.Context) (Source, error) {
 	return Source{Config: config}, nil
 }
 
-// findBinaries is Find without the running server, which is none because of url.
+// findBinaries is Find without the running server. url is the reason why that is not used.
 func (e Environment) findBinaries(ctx context.Context, url error) (Source, error) {
 	as, err := unprivileged()
 	if err != nil {
@@ -55,8 +54,8 @@ func (e Environment) findBinaries(ctx context.Context, url error) (Source, error
 	return Source{Bin: bin}, nil
 }
 
-// reach parses a connection string and connects with it once. The parser's own
-// error is not wrapped, because it may quote a part of the password.
+// reach parses a connection string and connects once. It does not wrap the parser's error,
+// which may quote a part of the password.
 func reach(ctx context.Context, url string) (*pgxpool.Config, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
@@ -71,29 +70,29 @@ func reach(ctx context.Context, url string) (*pgxpool.Config, error) {
 	return config, conn.Close(ctx)
 }
 
-// Source is where a server comes from: one of the two is set.
+// Source is the source of a server. One of its fields is set.
 type Source struct {
-	// Config connects to a server that runs already.
+	// Config connects to a running server.
 	Config *pgxpool.Config
 	// Bin is a folder with initdb and postgres to start a server from.
 	Bin string
 }
 
-// SourceError tells for each of the four ways to a server why it is none.
+// SourceError has the errors of all four sources of a server.
 type SourceError struct {
-	// URL is the reason of PGTEST_DATABASE_URL.
+	// URL is the error of PGTEST_DATABASE_URL.
 	URL error
-	// Installed is the reason of PGTEST_BIN and the installed binaries.
+	// Installed is the error of PGTEST_BIN and the installed binaries.
 	Installed error
-	// Npm is the reason of the npm package.
+	// Npm is the error of the npm package.
 	Npm error
-	// Download is the reason of the Maven repository.
+	// Download is the error of the Maven repository.
 	Download error
-	// Advice says what to do about it.
+	// Advice tells the user what to do.
 	Advice string
 }
 
-// Error names the four ways, and what to do.
+// Error returns the four errors and the advice.
 func (e *SourceError) Error() string {
 	return fmt.Sprintf("pgtest: no PostgreSQL to test with:"+
 		"\n1. a running server, PGTEST_DATABASE_URL: %v"+
@@ -103,7 +102,7 @@ func (e *SourceError) Error() string {
 		"\nWhat to do: %s", e.URL, e.Installed, e.Npm, e.Download, e.Advice)
 }
 
-// Unwrap returns the four reasons.
+// Unwrap returns the four errors.
 func (e *SourceError) Unwrap() []error {
 	return []error{e.URL, e.Installed, e.Npm, e.Download}
 }

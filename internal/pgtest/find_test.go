@@ -12,7 +12,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// nowhere is a repository that nothing can be downloaded from.
+// nowhere is the address of a repository that does not exist.
 const nowhere = "http://127.0.0.1:1"
 
 // A package of version 9 sorts after one of version 16 by name.
@@ -44,7 +44,7 @@ func TestFindTakesTheNewestInstall(t *testing.T) {
 	}
 }
 
-// Whoever puts a version first in PATH wants that one tested.
+// The first version in PATH must be tested.
 func TestFindPrefersTheNearerSource(t *testing.T) {
 	t.Parallel()
 
@@ -78,8 +78,7 @@ func TestFindPrefersTheNearerSource(t *testing.T) {
 	}
 }
 
-// Someone who has never seen this package must learn from one error what to
-// install or to set.
+// The error must tell a newcomer what to install or to set.
 func TestFindNamesAllWaysWhenThereIsNone(t *testing.T) {
 	t.Parallel()
 
@@ -101,7 +100,7 @@ func TestFindNamesAllWaysWhenThereIsNone(t *testing.T) {
 		},
 		"there is no place for a download": {
 			pgtest.Environment{},
-			[]string{"not set", "none in PATH", "no folder to keep it in", "no folder to keep it in"},
+			[]string{"not set", "none in PATH", "no cache folder", "no cache folder"},
 		},
 		"PGTEST_BIN does not work": {
 			pgtest.Environment{Bin: root, Installs: []string{usual}, Cache: root, Repository: nowhere},
@@ -130,7 +129,7 @@ func TestFindNamesAllWaysWhenThereIsNone(t *testing.T) {
 	}
 }
 
-// A newcomer whose machine has nothing reads four reasons, and not what to type.
+// On a machine without PostgreSQL the error must have a command to type.
 func TestFindEndsWithWhatToType(t *testing.T) {
 	t.Parallel()
 
@@ -157,7 +156,7 @@ func TestFindEndsWithWhatToType(t *testing.T) {
 	}
 }
 
-// What a variable names is at fault, and nothing needs to be installed.
+// If the server of a variable does not work, the advice must not be to install PostgreSQL.
 func TestFindEndsWithTheVariableThatIsWrong(t *testing.T) {
 	t.Parallel()
 
@@ -167,7 +166,7 @@ func TestFindEndsWithTheVariableThatIsWrong(t *testing.T) {
 	require.ErrorContains(t, err, "or unset PGTEST_DATABASE_URL")
 }
 
-// The logs of a CI job are read by more people than may know the password.
+// The logs of a CI job must not contain the password.
 func TestFindWithholdsThePassword(t *testing.T) {
 	t.Parallel()
 
@@ -194,7 +193,7 @@ func TestFindWithholdsThePassword(t *testing.T) {
 	}
 }
 
-// install makes a folder with programs that say they are of a version.
+// install makes a folder with programs that print a version.
 func install(t *testing.T, folder, version string) string {
 	t.Helper()
 	for _, name := range []string{"initdb", "postgres"} {

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// longestSocket is what fits into a socket's address on every Unix, which is 104
-// bytes with the closing zero on macOS.
+// longestSocket is the length of the longest path of a socket on every Unix. On macOS it
+// is 104 bytes with the final zero.
 const longestSocket = 103
 
-// folders returns paths of which one is to become a server's folder, the best
-// first. /tmp is there for a TMPDIR that is too long or that the account which
-// PostgreSQL runs under may not write to.
+// folders returns candidates for a server's folder, the preferred first. /tmp is for a
+// TMPDIR that is too long, or that the account of PostgreSQL cannot write to.
 func folders() []string {
 	name := "pgtest-" + token()
 	var fitting []string
@@ -26,5 +25,5 @@ func folders() []string {
 	return fitting
 }
 
-// token returns random lower-case letters and digits, fit for a name.
+// token returns random lower-case letters and digits for a name.
 func token() string { return strings.ToLower(rand.Text()[:12]) }

@@ -11,13 +11,12 @@ import (
 
 // host is a server to make databases on.
 type host struct {
-	// server is nil when the server was there before this process.
+	// server is nil if this process did not start the server.
 	server *Server
 	admin  *pgxpool.Pool
 
 	mu sync.Mutex
-	// templates are the databases to clone that are known to be there, by the
-	// schema they have.
+	// templates has the names of the template databases that exist, by schema.
 	templates map[string]string
 }
 
@@ -45,7 +44,7 @@ func newHost(ctx context.Context, environment Environment) (*host, error) {
 	return h, nil
 }
 
-// connectHost makes the pool that databases are created and dropped through.
+// connectHost makes the pool that creates and drops databases.
 func connectHost(ctx context.Context, server *Server, config *pgxpool.Config) (*host, error) {
 	admin, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -54,7 +53,7 @@ func connectHost(ctx context.Context, server *Server, config *pgxpool.Config) (*
 	return &host{server: server, admin: admin, templates: map[string]string{}}, nil
 }
 
-// check returns an error when the server was this process's and has ended.
+// check returns an error if this process has started the server and the server has ended.
 func (h *host) check() error {
 	if h.server == nil {
 		return nil
@@ -71,7 +70,7 @@ func (h *host) close() error {
 	return h.server.Stop()
 }
 
-// connInfo tells people where to find the databases, without a password.
+// connInfo returns how to connect to a database, without a password.
 func (h *host) connInfo(database string) string {
 	if h.server != nil {
 		return h.server.ConnString(database)

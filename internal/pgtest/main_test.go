@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// childVariable makes the test binary act as another process that uses the
-// package. Its value says what it does.
+// childVariable makes the test binary run as another process that uses the package. Its
+// value is the action.
 const childVariable = "PGTEST_TEST_CHILD"
 
-// soon bounds what happens after an event, and often is how often it is looked for.
+// soon bounds a wait for an event, and often is the interval of the checks.
 const (
 	soon  = 30 * time.Second
 	often = 10 * time.Millisecond
@@ -35,14 +35,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child is a process like that of a test that uses the package.
+// child is a process that uses the package, as a test does.
 type child struct {
 	*exec.Cmd
 	folder string
 	output io.Reader
 }
 
-// startChild starts a child whose temporary folder is one of its own.
+// startChild starts a child with its own temporary folder.
 func startChild(t *testing.T, what string, environment ...string) *child {
 	t.Helper()
 	command := exec.Command(os.Args[0])
@@ -67,7 +67,7 @@ func (c *child) line(t *testing.T) string {
 	return strings.TrimSpace(line)
 }
 
-// silent waits for the end of a child that has nothing to complain of.
+// silent waits for the end of a child that must print nothing.
 func (c *child) silent(t *testing.T) {
 	t.Helper()
 	output, err := io.ReadAll(c.output)
@@ -76,7 +76,7 @@ func (c *child) silent(t *testing.T) {
 	require.NoError(t, c.Wait())
 }
 
-// empty waits until nothing is left in the child's temporary folder.
+// empty waits until the child's temporary folder is empty.
 func (c *child) empty(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -85,8 +85,8 @@ func (c *child) empty(t *testing.T) {
 	}, soon, often, "the temporary folder is not empty")
 }
 
-// openFolder returns a folder that every account may use, with a path that is
-// short enough for a socket.
+// openFolder returns a folder that every account can use, with a path that is short enough
+// for a socket.
 func openFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("/tmp", "pgtest-of-")

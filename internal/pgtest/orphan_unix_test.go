@@ -18,8 +18,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// A developer who presses Ctrl-C, a time limit, and the kernel when memory is
-// short: none may leave a server behind, at whatever moment they come.
+// Ctrl-C, a time limit or the kernel's OOM killer may end a process at any time. None may
+// leave a server running.
 func TestNoServerOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 
@@ -51,7 +51,7 @@ func TestNoServerOutlivesItsProcess(t *testing.T) {
 	}
 }
 
-// The folder may be gone and the server's processes still be there.
+// The folder may be removed while processes of the server still run.
 func TestTheKilledProcessesServerEnds(t *testing.T) {
 	t.Parallel()
 
@@ -63,8 +63,8 @@ func TestTheKilledProcessesServerEnds(t *testing.T) {
 	require.Eventually(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH }, soon, often)
 }
 
-// A signal to all of a terminal's or a job's processes reaches the supervisor
-// before it reaches the process that the server is for.
+// A signal to a whole process group reaches the supervisor before the process that uses
+// the server.
 func TestTheSupervisorIgnoresSignals(t *testing.T) {
 	t.Parallel()
 
@@ -79,7 +79,7 @@ func TestTheSupervisorIgnoresSignals(t *testing.T) {
 	c.empty(t)
 }
 
-// A process that returns from main without a word to this package.
+// A process may return from main without a call of Shutdown.
 func TestNothingIsLeftAfterANormalEnd(t *testing.T) {
 	t.Parallel()
 
@@ -88,7 +88,7 @@ func TestNothingIsLeftAfterANormalEnd(t *testing.T) {
 	c.empty(t)
 }
 
-// A server that the kernel kills for its memory is no reason to hang.
+// If the kernel kills the server for its memory, a test must not hang.
 func TestAServerThatEndsByItself(t *testing.T) {
 	t.Parallel()
 
@@ -102,7 +102,7 @@ func TestAServerThatEndsByItself(t *testing.T) {
 	require.NoDirExists(t, server.Folder())
 }
 
-// A test that is given up while its server starts must not wait for it.
+// A test whose context ends while its server starts must not wait for the start.
 func TestStartEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 

@@ -8,10 +8,9 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// New returns a pool on a database of the test's own that has the reference
-// schema. At the test's end the pool is closed and the database dropped; when
-// the test has failed, the database is kept and the test's log names it. Where
-// there is no server the test fails.
+// New returns a pool on a new database with the reference schema. At the end of the test
+// the pool is closed and the database dropped. If the test has failed, the database is
+// kept and the test's log names it. Without a server the test fails.
 func New(tb testing.TB) *pgxpool.Pool {
 	tb.Helper()
 	return open(tb, reaper.Schema)
@@ -23,9 +22,9 @@ func Empty(tb testing.TB) *pgxpool.Pool {
 	return open(tb, "")
 }
 
-// Connect returns another pool on the database of pool, with a copy of its
-// configuration that change has changed: another role, fewer connections. It is
-// closed at the test's end.
+// Connect returns another pool on the database of pool. change changes its configuration,
+// such as the role or the number of connections. The pool is closed at the end of the
+// test.
 func Connect(tb testing.TB, pool *pgxpool.Pool, change func(*pgxpool.Config)) *pgxpool.Pool {
 	tb.Helper()
 	config := pool.Config()
@@ -52,8 +51,7 @@ func open(tb testing.TB, schema string) *pgxpool.Pool {
 	return database.Pool
 }
 
-// cleanup drops the database of a test that has passed and keeps that of one that
-// has failed.
+// cleanup closes the pool, and drops the database unless the test has failed.
 func (d *Database) cleanup(tb testing.TB) {
 	tb.Helper()
 	if !tb.Failed() {
@@ -63,7 +61,7 @@ func (d *Database) cleanup(tb testing.TB) {
 	report(tb, closePool(d.Pool))
 	tb.Logf("pgtest: database %q is kept: %s", d.Name, d.host.connInfo(d.Name))
 	if d.host.server != nil {
-		tb.Logf("pgtest: its server ends with this process; one that PGTEST_DATABASE_URL names keeps it")
+		tb.Logf("pgtest: its server ends with this process; set PGTEST_DATABASE_URL to keep it longer")
 	}
 }
 

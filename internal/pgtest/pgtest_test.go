@@ -11,7 +11,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// Tests that see each other's rows pass alone and fail together.
+// Tests that share rows pass alone and fail together.
 func TestNewMakesADatabaseForEachTest(t *testing.T) {
 	t.Parallel()
 
@@ -22,7 +22,7 @@ func TestNewMakesADatabaseForEachTest(t *testing.T) {
 	require.Zero(t, number(t, two, `select count(*) from job_queue`))
 }
 
-// A test of one's own DDL on top of the reference schema would meet its tables.
+// A test with its own DDL would conflict with the tables of the reference schema.
 func TestEmptyHasNoTables(t *testing.T) {
 	t.Parallel()
 
@@ -43,7 +43,7 @@ func TestNewDropsTheDatabaseOfAPassedTest(t *testing.T) {
 	require.Empty(t, test.log.String())
 }
 
-// A failure that only CI sees cannot be looked into when its rows are gone.
+// A failure that occurs only in CI cannot be examined if its rows are dropped.
 func TestNewKeepsTheDatabaseOfAFailedTest(t *testing.T) {
 	t.Parallel()
 
@@ -59,7 +59,7 @@ func TestNewKeepsTheDatabaseOfAFailedTest(t *testing.T) {
 	require.NoError(t, err, "a connection is open")
 }
 
-// A test as another role that still is the superuser proves nothing of grants.
+// A test of grants proves nothing if its role is still the superuser.
 func TestConnectChangesACopyOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 
@@ -75,7 +75,7 @@ func TestConnectChangesACopyOfTheConfiguration(t *testing.T) {
 	require.NotContains(t, pool.Config().ConnConfig.RuntimeParams, "application_name")
 }
 
-// endedTest is a test whose end and outcome another test decides on.
+// endedTest is a testing.TB that another test ends, as passed or failed.
 type endedTest struct {
 	testing.TB
 	failed   bool

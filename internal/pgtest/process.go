@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// findTimeout bounds the search for a server, with a download in it.
+// findTimeout bounds the search for a server, including a download.
 const findTimeout = 5 * time.Minute
 
-// shared is the server of the process, found at the first need. What fails once
-// is not tried again, for each test would wait for the same error.
+// shared is the server of the process. The first test finds or starts it. An error is
+// kept, so that not every test waits for the same error.
 type shared struct {
 	mu   sync.Mutex
 	host *host
@@ -33,17 +33,17 @@ func (s *shared) get(ctx context.Context) (*host, error) {
 	return s.host, s.host.check()
 }
 
-// find is not ended by the context of the caller who happens to be the first.
+// find finds or starts a server. It ignores the end of ctx: other tests need the server
+// too.
 func (*shared) find(ctx context.Context) (*host, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), findTimeout)
 	defer cancel()
 	return newHost(ctx, CurrentEnvironment())
 }
 
-// Shutdown stops the server that [Open] and [New] have started, if they have, and
-// returns when its folder is gone. It is for the end of a program that does not
-// want to leave that to the moments after its end. Later calls of Open start
-// another server.
+// Shutdown stops the server if [Open] or [New] has started one, and returns when its
+// folder is removed. Without Shutdown that happens shortly after the process has ended.
+// Later calls of Open start another server.
 func Shutdown() error {
 	process.mu.Lock()
 	defer process.mu.Unlock()

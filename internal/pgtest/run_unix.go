@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// run is one life of a server, from a start to the end of its last process.
+// run is one run of a server, from its start to the end of its last process.
 type run struct {
 	pid   int
 	ended chan struct{}
-	// forget lets the supervisor reap the process. Before it is called the pid
-	// stands for this process and no other.
+	// forget makes the supervisor wait for the process. Until then no other process
+	// can have the pid.
 	forget func()
 }
 
-// newRun watches a sign of life, which ends with the last process of the server.
+// newRun reads from alive, a pipe that ends with the last process of the server.
 func newRun(pid int, alive io.ReadCloser, forget func()) *run {
 	r := &run{pid: pid, ended: make(chan struct{}), forget: sync.OnceFunc(forget)}
 	go func() {
@@ -41,11 +41,11 @@ func (r *run) hasEnded() bool {
 	}
 }
 
-// kill sends SIGKILL to the postmaster. The others notice and end.
+// kill sends SIGKILL to the postmaster. The other processes then end by themselves.
 func (r *run) kill() error { return syscall.Kill(r.pid, syscall.SIGKILL) }
 
-// shutDown ends the server in order, if it has not ended yet: clients are
-// disconnected, what is committed is written.
+// shutDown makes a fast shutdown unless the server has ended: clients are disconnected,
+// and committed data is written to disk.
 func (r *run) shutDown() error {
 	if !r.hasEnded() {
 		if err := syscall.Kill(r.pid, syscall.SIGINT); err != nil {
@@ -63,12 +63,12 @@ func (r *run) wait() error {
 	case <-r.ended:
 		return nil
 	case <-time.After(startTimeout):
-		return fmt.Errorf("server of pid %d has processes after %s: %w", r.pid, startTimeout, os.ErrDeadlineExceeded)
+		return fmt.Errorf("server %d still has processes after %s: %w", r.pid, startTimeout, os.ErrDeadlineExceeded)
 	}
 }
 
-// openFIFO opens a named pipe for reading, with or without a writer. Reads block
-// a thread, because not every Unix can poll a named pipe.
+// openFIFO opens a named pipe for reading, also without a writer. A read blocks its thread,
+// since not every Unix can poll a named pipe.
 func openFIFO(path string) (*os.File, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {

@@ -11,35 +11,34 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// startTimeout bounds every wait for a server when the context does not.
+// startTimeout bounds each wait for a server.
 const startTimeout = time.Minute
 
-// ServerConfig is what a server of a test's own is to be like.
+// ServerConfig configures a server for one test.
 type ServerConfig struct {
 	// Fsync makes commits survive a crash: it turns on fsync, synchronous_commit
-	// and full_page_writes. Without it a killed server may not start again, and
-	// everything is faster. The default is off.
+	// and full_page_writes. Without it the server is faster, but after a kill it may
+	// not start again. The default is off.
 	Fsync bool
-	// Settings are further lines of postgresql.conf, by name, and win over those
-	// of this package. A setting that PostgreSQL does not know fails the start.
+	// Settings has further settings of postgresql.conf, by name. They override those
+	// of this package. An unknown setting fails the start.
 	Settings map[string]string
-	// Environment is where the binaries are looked for. The default is
-	// CurrentEnvironment.
+	// Environment is searched for the binaries. The default is CurrentEnvironment.
 	Environment *Environment
 }
 
-// Server is a PostgreSQL that listens on a Unix-domain socket in a temporary
-// folder. It ends, and its folder is removed, no later than this process ends.
-// Its methods may be called concurrently.
+// Server is a PostgreSQL that listens on a Unix-domain socket in a temporary folder. When
+// this process ends, the server ends and its folder is removed. Its methods may be called
+// concurrently.
 type Server struct {
 	mu         sync.Mutex
 	supervisor *supervisor
 	run        *run
 }
 
-// Start starts a server and returns when it accepts connections. It never uses
-// the server of PGTEST_DATABASE_URL. The context bounds the start alone; what it
-// leaves unfinished is removed. Stop ends the server.
+// Start starts a server and returns when it accepts connections. It never uses the server
+// of PGTEST_DATABASE_URL. ctx bounds only the start. After an error the folder is removed.
+// Stop ends the server.
 func Start(ctx context.Context, config ServerConfig) (*Server, error) {
 	environment := CurrentEnvironment()
 	if config.Environment != nil {
@@ -52,7 +51,7 @@ func Start(ctx context.Context, config ServerConfig) (*Server, error) {
 	return launch(ctx, source.Bin, config)
 }
 
-// launch starts the server of the binaries in a folder.
+// launch starts a server with the binaries in a folder.
 func launch(ctx context.Context, bin string, config ServerConfig) (*Server, error) {
 	as, err := unprivileged()
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *Server) begin(ctx context.Context, config ServerConfig) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	// At the end of its input the supervisor leaves off whatever it is at.
+	// The supervisor stops whatever it does when its input ends.
 	defer context.AfterFunc(ctx, s.supervisor.release)()
 	if err := s.supervisor.init(); err != nil {
 		return err
@@ -89,8 +88,8 @@ func (s *Server) begin(ctx context.Context, config ServerConfig) error {
 	return s.start(ctx)
 }
 
-// ConnString returns a connection string, without a password, for the superuser
-// postgres and a database.
+// ConnString returns a connection string for a database and the superuser postgres, which
+// has no password.
 func (s *Server) ConnString(database string) string {
 	query := url.Values{
 		"host":    {s.Folder()},
@@ -101,15 +100,14 @@ func (s *Server) ConnString(database string) string {
 	return (&url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: query.Encode()}).String()
 }
 
-// Folder returns the temporary folder, which holds the data, the log and the
-// socket.
+// Folder returns the temporary folder with the data, the log and the socket.
 func (s *Server) Folder() string { return s.supervisor.folder }
 
-// Socket returns the path of the Unix-domain socket, to be dialed.
+// Socket returns the path of the Unix-domain socket.
 func (s *Server) Socket() string { return filepath.Join(s.Folder(), ".s.PGSQL."+port) }
 
-// Kill ends the server as a loss of power to its process would: with SIGKILL. It
-// returns when the last process of the server is gone.
+// Kill ends the server with SIGKILL. It returns when the last process of the server has
+// ended.
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,9 +121,8 @@ func (s *Server) Kill() error {
 	return s.run.wait()
 }
 
-// Restart starts the server on the data it has, and returns when it accepts
-// connections. A server that runs is shut down first, and its clients are
-// disconnected.
+// Restart starts the server on its existing data, and returns when it accepts connections.
+// If the server is running, Restart first shuts it down and disconnects its clients.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +155,7 @@ func (s *Server) check() error {
 	if !s.run.hasEnded() {
 		return nil
 	}
-	return fmt.Errorf("pgtest: the server has ended, its log ends in\n%s", s.supervisor.log())
+	return fmt.Errorf("pgtest: the server has ended; the end of its log:\n%s", s.supervisor.log())
 }
 
 // start starts the server and waits until it accepts connections.
@@ -174,7 +171,7 @@ func (s *Server) start(ctx context.Context) error {
 	return s.accept(ctx)
 }
 
-// watch lets the supervisor know when a server has ended by itself.
+// watch tells the supervisor when a server has ended by itself.
 func (s *Server) watch(run *run) {
 	<-run.ended
 	s.mu.Lock()
@@ -193,9 +190,9 @@ func (s *Server) accept(ctx context.Context) error {
 		}
 		select {
 		case <-s.run.ended:
-			return fmt.Errorf("it ended before it accepted connections, its log ends in\n%s", s.supervisor.log())
+			return fmt.Errorf("it ended before it accepted connections; the end of its log:\n%s", s.supervisor.log())
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w, its log ends in\n%s", context.Cause(ctx), err, s.supervisor.log())
+			return fmt.Errorf("%w: %w; the end of its log:\n%s", context.Cause(ctx), err, s.supervisor.log())
 		case <-ticker.C:
 		}
 	}

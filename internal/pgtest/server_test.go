@@ -11,8 +11,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// What a worker had committed before the crash must be there after it, or the
-// tests of recovery prove nothing.
+// With Fsync, commits before a crash must be there after it. Otherwise tests of recovery
+// prove nothing.
 func TestRestartAfterKillFindsWhatWasCommitted(t *testing.T) {
 	t.Parallel()
 
@@ -28,7 +28,7 @@ func TestRestartAfterKillFindsWhatWasCommitted(t *testing.T) {
 	require.Equal(t, 1, number(t, connect(t, server), `select n from kept`))
 }
 
-// A pool must get over a restart in order too, as of an upgrade.
+// A pool must also work after an orderly restart, such as that of an upgrade.
 func TestRestartShutsDownAServerThatRuns(t *testing.T) {
 	t.Parallel()
 
@@ -42,7 +42,7 @@ func TestRestartShutsDownAServerThatRuns(t *testing.T) {
 	require.Equal(t, 1, number(t, again, `select count(*) from kept where at < pg_postmaster_start_time()`))
 }
 
-// A benchmark with a durability that is not what it says is worth nothing.
+// A benchmark is worth nothing if its durability is not as configured.
 func TestStartAppliesItsConfiguration(t *testing.T) {
 	t.Parallel()
 
@@ -80,7 +80,7 @@ func TestStartAppliesItsConfiguration(t *testing.T) {
 	}
 }
 
-// Without the server's own words a failed start is a riddle.
+// Without the server's log the cause of a failed start is unknown.
 func TestStartShowsTheLogOfAServerThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 
@@ -89,7 +89,7 @@ func TestStartShowsTheLogOfAServerThatDoesNotStart(t *testing.T) {
 	require.ErrorContains(t, err, "no_such_setting")
 }
 
-// A proxy that loses connections on purpose dials the socket.
+// A proxy dials the server's socket.
 func TestSocketCanBeDialed(t *testing.T) {
 	t.Parallel()
 
@@ -98,7 +98,7 @@ func TestSocketCanBeDialed(t *testing.T) {
 	require.NoError(t, conn.Close())
 }
 
-// A machine that runs tests all day fills up with what they leave.
+// Files that tests leave behind would fill the disk.
 func TestStopLeavesNothing(t *testing.T) {
 	t.Parallel()
 
@@ -122,7 +122,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	}
 }
 
-// Other users of the machine could read and write what the superuser can.
+// Other users of the machine must not be able to connect.
 func TestFolderIsClosedToOthers(t *testing.T) {
 	t.Parallel()
 

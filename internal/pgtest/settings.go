@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// port is in the name of the socket; no TCP port is opened.
+// port is a part of the socket's name. No TCP port is opened.
 const port = "5432"
 
-// settings returns what to append to the postgresql.conf of a server whose
-// socket is to be in folder. PostgreSQL takes the last line of a name.
+// settings returns the lines to append to the postgresql.conf of a server with its socket
+// in folder. The last line with a name counts.
 func settings(folder string, config ServerConfig) string {
 	durable := "off"
 	if config.Fsync {
@@ -30,7 +30,7 @@ func settings(folder string, config ServerConfig) string {
 	write("max_connections", "300")
 	write("max_prepared_transactions", "10")
 	write("logging_collector", "off")
-	// In the data folder, where a killed server leaves it to be removed.
+	// mmap keeps it in the data folder, which is removed also after a kill.
 	write("dynamic_shared_memory_type", "mmap")
 	for _, name := range slices.Sorted(maps.Keys(config.Settings)) {
 		write(name, config.Settings[name])

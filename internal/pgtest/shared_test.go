@@ -9,8 +9,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// go test runs the packages of a module at once, and all of them share the
-// server that PGTEST_DATABASE_URL names.
+// go test runs the packages of a module concurrently, and all of them share the server of
+// PGTEST_DATABASE_URL.
 func TestProcessesShareAServer(t *testing.T) {
 	t.Parallel()
 
@@ -42,14 +42,15 @@ func TestATemplateThatIsHalfMadeIsMadeAgain(t *testing.T) {
 	require.Equal(t, []string{template}, templates(t, viewer))
 }
 
-// A program that runs for long after its last database keeps a server for nothing.
+// A long-running program must be able to stop a server that it no longer needs.
 func TestShutdownLeavesNothing(t *testing.T) {
 	t.Parallel()
 
 	startChild(t, "shutdown", "PGTEST_DATABASE_URL=").silent(t)
 }
 
-// When the server has crashed, the connection errors of all later tests hide why.
+// After a crash of the server, later tests must report the crash, not only connection
+// errors.
 func TestOpenTellsThatTheServerHasCrashed(t *testing.T) {
 	t.Parallel()
 

@@ -1,15 +1,15 @@
-# The keeper of one temporary PostgreSQL: sh -c "$this" pgtest FOLDER BIN
+# Supervises one temporary PostgreSQL: sh -c "$this" pgtest FOLDER BIN
 #
-# It makes FOLDER, obeys the words on its standard input, answers each with a
-# line, and at the end of input, which comes when the process that holds the
-# other end ends in whatever way, it ends PostgreSQL and removes FOLDER.
+# It makes FOLDER and runs the commands on its standard input. The input ends when the
+# process at the other end of the pipe ends. Then this script ends PostgreSQL and removes
+# FOLDER.
 #
 #   init   make a data folder                    answers with initdb's status
 #   start  start PostgreSQL in the background    answers with its process id
-#   ended  PostgreSQL is known to have ended     no answer
+#   ended  PostgreSQL has ended                  no answer
 #
-# Every process of PostgreSQL holds FOLDER/alive open for writing, so whoever
-# reads it sees its end when the last of them is gone.
+# Every process of PostgreSQL holds FOLDER/alive open for writing. So a reader of alive
+# sees its end when the last of these processes has ended.
 
 trap '' INT TERM HUP PIPE
 umask 077
@@ -21,8 +21,8 @@ init() {
 	echo "$?"
 }
 
-# A descriptor that exec opens is not inherited in every shell; a duplicate of
-# it that the command itself names is. Opening for both ways never blocks.
+# Not in every shell a command inherits a descriptor that exec has opened, but it inherits
+# a duplicate that its redirection makes. An open for both ways never blocks.
 start() {
 	exec 4<>"$folder/alive"
 	"$bin/postgres" -D "$folder/data" </dev/null >>"$folder/log" 2>&1 3>&4 &
@@ -31,14 +31,14 @@ start() {
 	echo "$pid"
 }
 
-# Once waited for, the number may become another process's: it is forgotten.
+# After wait another process may get the same id, so pid is cleared.
 ended() {
 	wait "$pid"
 	pid=
 }
 
-# A background command of a shell begins with SIGQUIT ignored, so a first
-# signal may come too early for PostgreSQL to hear it.
+# A shell starts a background command with SIGQUIT ignored, so PostgreSQL may miss the
+# first signal.
 quit() {
 	(while kill -QUIT "$pid"; do sleep 1; done) >/dev/null 2>&1 &
 	nagger=$!
@@ -46,15 +46,15 @@ quit() {
 	kill -KILL "$nagger"
 }
 
-# A killed postmaster leaves its file and, named on the seventh line of it, a
-# System V memory segment that only its next start would remove.
+# A killed postmaster leaves a System V memory segment that only its next start would
+# remove. The seventh line of postmaster.pid has the id of the segment.
 forget_segment() {
 	[ -f "$folder/data/postmaster.pid" ] || return
 	set -- $(sed -n 7p "$folder/data/postmaster.pid")
 	[ -z "$2" ] || ipcrm -m "$2"
 }
 
-# Back ends of a killed postmaster may still write while rm runs.
+# Backends of a killed postmaster may still write while rm runs.
 remove() {
 	rm -rf "$folder" && return
 	sleep 1

@@ -2,7 +2,7 @@
 
 package pgtest
 
-// supervisor keeps a server's folder, where there are servers.
+// supervisor exists only on Unix.
 type supervisor struct{ folder string }
 
 func supervise(string, account) (*supervisor, error) { return nil, errPlatform }
@@ -14,7 +14,7 @@ func (*supervisor) release()                     {}
 func (*supervisor) end() error                   { return nil }
 func (*supervisor) log() string                  { return "" }
 
-// run is one life of a server.
+// run is one run of a server.
 type run struct{ ended chan struct{} }
 
 func (*run) hasEnded() bool  { return true }

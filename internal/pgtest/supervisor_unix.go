@@ -21,9 +21,8 @@ import (
 //go:embed supervisor.sh
 var script string
 
-// supervisor is the shell that keeps one server's folder, and the pipe to it.
-// This process holds the pipe's only writing end, so that the shell sees it end
-// when this process does.
+// supervisor is a shell that owns one server and its folder, and the pipe to the shell.
+// Only this process can write to the pipe, so the pipe ends when this process ends.
 type supervisor struct {
 	folder  string
 	command *exec.Cmd
@@ -32,8 +31,7 @@ type supervisor struct {
 	end     func() error
 }
 
-// supervise starts a supervisor with a folder in the first of the places that
-// the account can make one in.
+// supervise starts a supervisor in the first folder that the account can make.
 func supervise(bin string, as account) (*supervisor, error) {
 	var reasons []error
 	for _, folder := range folders() {
@@ -84,7 +82,7 @@ func (s *supervisor) init() error {
 		return err
 	}
 	if status != "0" {
-		return fmt.Errorf("initdb ended with status %s, its output ends in\n%s", status, s.log())
+		return fmt.Errorf("initdb ended with status %s; the end of its output:\n%s", status, s.log())
 	}
 	return nil
 }
@@ -100,8 +98,8 @@ func (s *supervisor) configure(config ServerConfig) error {
 	return errors.Join(err, file.Close())
 }
 
-// start runs the server. The reading end of its sign of life is opened before
-// there is a writing end, which the answer tells of.
+// start runs the server. It opens the pipe alive for reading before the server opens it
+// for writing.
 func (s *supervisor) start() (*run, error) {
 	alive, err := openFIFO(filepath.Join(s.folder, "alive"))
 	if err != nil {
@@ -138,10 +136,10 @@ func (s *supervisor) answer() (string, error) {
 	return strings.TrimSuffix(line, "\n"), err
 }
 
-// release has the supervisor end the server and itself, and does not wait.
+// release makes the supervisor end the server and itself. It does not wait for that.
 func (s *supervisor) release() { _ = s.stdin.Close() }
 
-// finish releases the supervisor and waits until its folder is gone.
+// finish releases the supervisor and waits until its folder is removed.
 func (s *supervisor) finish() error {
 	s.release()
 	late := time.AfterFunc(startTimeout, func() { _ = s.command.Process.Kill() })
@@ -150,7 +148,7 @@ func (s *supervisor) finish() error {
 	return errors.Join(err, os.RemoveAll(s.folder))
 }
 
-// log returns the last lines that initdb and the server wrote.
+// log returns the last lines of the log of initdb and the server.
 func (s *supervisor) log() string {
 	const lines = 20
 	text, err := os.ReadFile(filepath.Join(s.folder, "log"))

@@ -9,13 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// templateLock is the advisory lock under which a template is made, so that two
-// test processes with one server do not make it both.
+// templateLock is an advisory lock. It keeps two test processes that share a server from
+// making a template at the same time.
 const templateLock = 7_239_514_860_143
 
-// template returns the name of a database that has the schema and that nobody
-// can connect to, and makes it when it is not there. The name has the schema's
-// hash: another schema is another template.
+// template returns the name of a template database with the schema, and makes the database
+// if it does not exist. It accepts no connections. Its name has the hash of the schema.
 func (h *host) template(ctx context.Context, schema string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,8 +44,8 @@ func (h *host) lock(ctx context.Context, do func(*pgx.Conn) error) error {
 	return do(conn)
 }
 
-// makeTemplate makes a template unless it is there. Only a finished one is
-// marked as such; one that is not is the remains of a process that was killed.
+// makeTemplate makes a template unless it exists. Only a complete one is marked as a
+// template; a database of that name without the mark is from a killed process.
 func makeTemplate(ctx context.Context, conn *pgx.Conn, name, schema string) error {
 	var there bool
 	err := conn.QueryRow(ctx, sqlHasTemplate, name).Scan(&there)
@@ -67,8 +66,8 @@ func makeTemplate(ctx context.Context, conn *pgx.Conn, name, schema string) erro
 	return execute(ctx, conn, `alter database `+quoted+` with is_template true allow_connections false`)
 }
 
-// apply runs the schema in a database. Its connection is closed before the
-// database is cloned, which an open one would prevent.
+// apply runs the schema in a database and closes the connection. An open connection would
+// prevent clones of the database.
 func apply(ctx context.Context, config *pgx.ConnConfig, database, schema string) error {
 	config = config.Copy()
 	config.Database = database
@@ -76,12 +75,12 @@ func apply(ctx context.Context, config *pgx.ConnConfig, database, schema string)
 	if err != nil {
 		return err
 	}
-	// Without arguments a string may hold many statements.
+	// The simple protocol allows several statements in one string.
 	_, err = conn.PgConn().Exec(ctx, schema).ReadAll()
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// execute runs statements that cannot share a transaction one by one.
+// execute runs statements one by one, each in its own transaction.
 func execute(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {

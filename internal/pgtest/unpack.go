@@ -8,8 +8,8 @@ import (
 	"path"
 )
 
-// unpack writes the files and symbolic links of a tar archive into a folder, and
-// nothing outside of it.
+// unpack writes the files and symbolic links of a tar archive into a folder. It writes
+// nothing outside of that folder.
 func unpack(archive io.Reader, into *os.Root) error {
 	reader := tar.NewReader(archive)
 	for {
@@ -29,7 +29,7 @@ func unpack(archive io.Reader, into *os.Root) error {
 func unpackEntry(content io.Reader, header *tar.Header, into *os.Root) error {
 	name := path.Clean(header.Name)
 	if header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeSymlink {
-		return nil // a folder comes with what is in it
+		return nil // a folder is made for its first file
 	}
 	if err := into.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err

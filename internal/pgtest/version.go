@@ -9,16 +9,16 @@ import (
 // oldest is the first major version that can drop a database with force.
 const oldest = 13
 
-// version is PostgreSQL's: 15.14, or 18 for a 18beta2.
+// version is a version of PostgreSQL, such as 15.14. 18beta2 is 18.0.
 type version struct{ major, minor int }
 
 var versionPattern = regexp.MustCompile(`\(PostgreSQL\) (\d+)(?:\.(\d+))?`)
 
-// parseVersion reads what postgres --version says.
+// parseVersion parses the output of postgres --version.
 func parseVersion(output string) (version, error) {
 	parts := versionPattern.FindStringSubmatch(output)
 	if parts == nil {
-		return version{}, fmt.Errorf("not PostgreSQL, it says of itself %q", output)
+		return version{}, fmt.Errorf("not PostgreSQL, its version is %q", output)
 	}
 	major, _ := strconv.Atoi(parts[1])
 	minor, _ := strconv.Atoi(parts[2])

@@ -9,17 +9,17 @@ import (
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// Array is the text form of an array of n texts, for a parameter of any array
-// type. As one text it costs the driver no allocation for each element.
+// Array returns the text form of an array of n elements, for a parameter of any array
+// type. With one text the driver need not allocate for each element.
 func Array(n int, element func(i int) string) string {
 	return list(n, func(b *strings.Builder, i int) {
 		b.WriteByte('"')
-		_, _ = escapes.WriteString(b, element(i)) // a Builder takes all
+		_, _ = escapes.WriteString(b, element(i)) // a Builder returns no error
 		b.WriteByte('"')
 	})
 }
 
-// Integers is the text form of an array of n integers.
+// Integers returns the text form of an array of n integers.
 func Integers(n int, element func(i int) int64) string {
 	var digits [20]byte
 	return list(n, func(b *strings.Builder, i int) {
@@ -27,7 +27,7 @@ func Integers(n int, element func(i int) int64) string {
 	})
 }
 
-// Addresses is the text form of an array of n row addresses.
+// Addresses returns the text form of an array of n row addresses.
 func Addresses(n int, element func(i int) pgtype.TID) string {
 	var digits [40]byte
 	return list(n, func(b *strings.Builder, i int) {
@@ -38,7 +38,7 @@ func Addresses(n int, element func(i int) pgtype.TID) string {
 	})
 }
 
-// list writes n elements, the others being about as long as the first.
+// list writes n elements. It allocates once if they are about as long as the first.
 func list(n int, write func(b *strings.Builder, i int)) string {
 	var b strings.Builder
 	b.WriteByte('{')

@@ -10,8 +10,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// Keys of a user's table may hold anything. One that ends its element early would
-// make two keys of one, and the second would be another job's.
+// Keys of a user's table may have any text. If an element ended too early, one key would
+// become two, and the second might be another job's.
 func TestArrayHoldsWhatItWasGiven(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -39,7 +39,7 @@ func TestArrayHoldsWhatItWasGiven(t *testing.T) {
 	}
 }
 
-// Attempts and delays reach their columns' and bigint's ends.
+// Attempts and delays may have the limits of their columns and of bigint.
 func TestIntegersHoldWhatTheyWereGiven(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)

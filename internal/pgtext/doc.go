@@ -1,6 +1,6 @@
-// Package pgtext turns names and state labels into SQL text, quoted, and lists
-// into the text of an array, for a parameter.
+// Package pgtext quotes names and state labels for SQL, and writes lists as the text of an
+// array parameter.
 //
-// Only here does anything but a constant become part of a statement. Everything else
-// reaches PostgreSQL as a parameter.
+// Names and labels from this package are the only variable parts of a statement. All other
+// values reach PostgreSQL as parameters.
 package pgtext

@@ -9,15 +9,15 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// maxNameBytes is the length of the longest name PostgreSQL keeps; it cuts
-// longer ones short without an error (NAMEDATALEN - 1).
+// maxNameBytes is the length of PostgreSQL's longest name (NAMEDATALEN - 1). PostgreSQL
+// truncates longer names without an error.
 const maxNameBytes = 63
 
 // Name quotes a name of one or two parts, as in "schema"."table". A name that no
 // table can have is an error that wraps ErrName.
 func Name(id pgx.Identifier) (string, error) {
 	if len(id) < 1 || len(id) > 2 {
-		return "", fmt.Errorf("%w %q: it takes a table, or a schema and a table", ErrName, []string(id))
+		return "", fmt.Errorf("%w %q: want a table, or a schema and a table", ErrName, []string(id))
 	}
 	for _, part := range id {
 		if fault := partFault(part); fault != "" {
@@ -27,7 +27,7 @@ func Name(id pgx.Identifier) (string, error) {
 	return id.Sanitize(), nil
 }
 
-// Parts are the schema and the table of a name, as parameters of a statement. The
+// Parts returns the schema and the table of a name, as parameters of a statement. The
 // schema is nil for a table on the search path.
 func Parts(id pgx.Identifier) []any {
 	if len(id) == 2 {
@@ -37,7 +37,7 @@ func Parts(id pgx.Identifier) []any {
 }
 
 // ErrName is wrapped by the errors of Name and Label.
-var ErrName = errors.New("impossible name")
+var ErrName = errors.New("invalid name")
 
 func partFault(part string) string {
 	switch {
@@ -53,16 +53,21 @@ func partFault(part string) string {
 	return ""
 }
 
-// Label quotes a state's name as a literal. It must be one that an enum could
-// have too: not empty, and of at most 63 bytes. Backslashes are safe under
-// either setting of standard_conforming_strings.
+// Label quotes a state's name as a literal. An enum must be able to have the label: it is
+// not empty and has at most 63 bytes.
 func Label(label string) (string, error) {
 	if fault := partFault(label); fault != "" {
 		return "", fmt.Errorf("%w %q: %s", ErrName, label, fault)
 	}
-	quoted := "'" + strings.ReplaceAll(label, "'", "''") + "'"
-	if strings.Contains(label, `\`) {
-		return "E" + strings.ReplaceAll(quoted, `\`, `\\`), nil
+	return Literal(label), nil
+}
+
+// Literal quotes a text that has no NUL. Backslashes are safe under either setting of
+// standard_conforming_strings.
+func Literal(text string) string {
+	quoted := "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	if strings.Contains(text, `\`) {
+		return "E" + strings.ReplaceAll(quoted, `\`, `\\`)
 	}
-	return quoted, nil
+	return quoted
 }

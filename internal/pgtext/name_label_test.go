@@ -13,9 +13,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// A label is part of the statements' text. Under either setting of
-// standard_conforming_strings, which anybody may change for a role, it must be
-// the state that was configured and not a piece of SQL.
+// A label is a part of the SQL. With either setting of standard_conforming_strings, which
+// can be changed for a role, it must be the configured state and not become SQL.
 func TestLabelIsTheTextThatTheServerReads(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -41,7 +40,7 @@ func TestLabelIsTheTextThatTheServerReads(t *testing.T) {
 	}
 }
 
-// States are often an enum. The literal has to take its type from the column.
+// States are often an enum. The literal must get its type from the column.
 func TestLabelComparesWithAnEnum(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -64,7 +63,7 @@ func TestLabelComparesWithAnEnum(t *testing.T) {
 	}
 }
 
-// A state that no row can have, a slip of the configuration most likely, would
+// A state that no row can have is most likely a mistake in the configuration. It would
 // match nothing, and every lease would look live.
 func TestLabelRefusesWhatNoStateCanBeCalled(t *testing.T) {
 	t.Parallel()
@@ -79,7 +78,7 @@ func TestLabelRefusesWhatNoStateCanBeCalled(t *testing.T) {
 	}
 }
 
-// What Label lets through is one literal, whatever stands in it.
+// The result of Label is one literal for any text.
 func FuzzLabel(f *testing.F) {
 	for _, odd := range oddTexts() {
 		f.Add(odd)

@@ -12,8 +12,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// A name that is quoted wrongly is another table, or the end of the statement
-// and the beginning of an attacker's.
+// A name that is quoted wrongly is another table, or allows SQL injection.
 func TestNameIsTheTableThatTheServerFinds(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -45,8 +44,7 @@ where n.nspname = $1 and c.relkind = 'r'`, odd).Scan(&found)
 	}
 }
 
-// oddTexts returns texts that a name or a label may be, and that a careless
-// quoting trips over.
+// oddTexts returns valid names and labels that a wrong quoting breaks.
 func oddTexts() map[string]string {
 	return map[string]string{
 		"plain":                      "job_queue_2",
@@ -89,8 +87,8 @@ func oddTexts() map[string]string {
 	}
 }
 
-// The server cuts a long name short and finds another table; pgx takes a NUL out
-// and does the same. Such a name must not come that far.
+// The server truncates a long name and finds another table. pgx removes a NUL, with the
+// same effect. Such a name must be an error.
 func TestNameRefusesWhatNoTableCanBeCalled(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +132,7 @@ func impossibleTexts() map[string]string {
 	}
 }
 
-// What Name lets through is one or two quoted parts, whatever stands in them.
+// The result of Name is one or two quoted parts for any text.
 func FuzzName(f *testing.F) {
 	for _, odd := range oddTexts() {
 		f.Add(odd, odd)
@@ -159,8 +157,8 @@ func FuzzName(f *testing.F) {
 	})
 }
 
-// unquote reads a quoted token from the beginning of sql, as the server's
-// scanner does, and returns what it stands for and what follows it.
+// unquote parses a quoted token at the beginning of sql, as the server does. It returns
+// its value and the rest of sql.
 func unquote(t *testing.T, sql string, quote byte) (text, rest string) {
 	t.Helper()
 	require.NotEmpty(t, sql)

@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Names collects what stands for the placeholders of a statement, quoted, and what
-// is wrong with the names among it.
+// Names collects the quoted SQL for the placeholders of a statement, and the faults of
+// the names in it.
 type Names struct {
 	Pairs  []string // placeholder and SQL in turn, for a [strings.Replacer]
 	Faults []error
@@ -43,7 +43,7 @@ func (n *Names) checked(placeholder, sql string, err error) string {
 	return n.Add(placeholder, sql)
 }
 
-// Twice returns each name that stands for two things. Empty ones stand for nothing.
+// Twice returns each name that occurs more than once. It ignores empty names.
 func Twice(names ...string) []string {
 	var twice []string
 	seen := map[string]bool{"": false}

@@ -10,8 +10,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
-// A mapping with several mistakes would be found out one restart at a time, and a
-// name that goes unnoticed would become a piece of SQL.
+// Without a list of all faults a mapping with several mistakes would need one restart for
+// each. A name that is not checked would become SQL.
 func TestNamesAreQuotedAndTheirFaultsKept(t *testing.T) {
 	t.Parallel()
 	var n pgtext.Names
@@ -31,7 +31,7 @@ func TestNamesAreQuotedAndTheirFaultsKept(t *testing.T) {
 	}
 }
 
-// Two columns of one name are written by one statement, and the later value wins.
+// If two fields had the same column, one statement would write it twice.
 func TestTwiceFindsWhatStandsForTwoThings(t *testing.T) {
 	t.Parallel()
 

@@ -1,7 +1,7 @@
-// Package pgtx begins, commits and rolls back transactions, and tells PostgreSQL's
-// errors apart.
+// Package pgtx begins, commits and rolls back transactions, and classifies PostgreSQL's
+// errors.
 //
-// A transaction begins on a pool, on a connection, or in a transaction of the
-// caller's, where it is a savepoint. On a pool or a connection, BEGIN and COMMIT are
-// sent with other statements, so that neither needs a round trip of its own.
+// A transaction begins on a pool, on a connection, or in the caller's transaction, where
+// it is a savepoint. On a pool or a connection, BEGIN and COMMIT are sent with other
+// statements, so that neither needs a round trip of its own.
 package pgtx

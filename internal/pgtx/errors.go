@@ -9,8 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// SQLSTATEs that are told apart, from the appendix "PostgreSQL Error Codes" of the
-// manual.
+// SQLSTATEs, from the appendix "PostgreSQL Error Codes" of the manual.
 const (
 	CodeReadOnly         = "25006" // read_only_sql_transaction
 	CodeCheckViolation   = "23514"
@@ -20,7 +19,7 @@ const (
 	CodeDeadlock         = "40P01"
 )
 
-// ServerError returns the error of the server's that err wraps, or nil.
+// ServerError returns the server's error that err wraps, or nil.
 func ServerError(err error) *pgconn.PgError {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
@@ -29,7 +28,7 @@ func ServerError(err error) *pgconn.PgError {
 	return nil
 }
 
-// Code returns the SQLSTATE of an error of the server's, or "".
+// Code returns the SQLSTATE of the server's error that err wraps, or "".
 func Code(err error) string {
 	if pgErr := ServerError(err); pgErr != nil {
 		return pgErr.Code
@@ -40,41 +39,40 @@ func Code(err error) string {
 // Class returns the class of a SQLSTATE, its first two characters.
 func Class(code string) string { return code[:min(2, len(code))] }
 
-// IsServerError tells an error of the server's that leaves the connection usable
-// from a FATAL one, and from all others. The untranslated severity is there since
-// PostgreSQL 9.6.
+// IsServerError reports whether err is a server's error that leaves the connection
+// usable, not a FATAL one. PostgreSQL sends the untranslated severity since 9.6.
 func IsServerError(err error) bool {
 	pgErr := ServerError(err)
 	return pgErr != nil && pgErr.SeverityUnlocalized == "ERROR"
 }
 
-// IsConflict reports a serialization failure, a deadlock, or a prepared statement
-// that a change of the table made invalid: the same may succeed next time.
+// IsConflict reports whether err is a serialization failure, a deadlock, or a prepared
+// statement that a change of the table made invalid. A retry may succeed.
 func IsConflict(err error) bool {
 	pgErr := ServerError(err)
 	return pgErr != nil && (pgErr.Code == CodeSerialization || pgErr.Code == CodeDeadlock ||
 		pgErr.Routine == "RevalidateCachedQuery")
 }
 
-// MaxConflicts is how often a transaction is begun again after a conflict. A
-// deadlock costs the server's deadlock_timeout each time, a second unless set.
+// MaxConflicts is how often a transaction is retried after a conflict. Each deadlock
+// costs the server's deadlock_timeout, by default a second.
 const MaxConflicts = 5
 
-// NotCommitted tells a commit that did not happen from one that may have. A FATAL
-// error proves nothing: a backend that is ended just after its commit reports one
+// NotCommitted reports whether err, from a commit, proves that nothing was committed. A
+// FATAL error proves nothing: a backend that is ended just after its commit sends one
 // too.
 func NotCommitted(err error) bool {
 	if ServerError(err) != nil {
 		return IsServerError(err)
 	}
-	var unsent pgx.ErrPreprocessingBatch // it failed in preparing the statements
+	var unsent pgx.ErrPreprocessingBatch // a statement could not be prepared
 	return errors.As(err, &unsent) || errors.Is(err, pgx.ErrTxCommitRollback) ||
 		errors.Is(err, errAborted) || errors.Is(err, errNotSent) || pgconn.SafeToRetry(err)
 }
 
-// IsUnreachable tells an error of the connection from one that the server answered
-// with. A FATAL error of the server's ends the connection. A time-out is one of the
-// connection: the server did not answer.
+// IsUnreachable reports whether err is an error of the connection, not of a statement.
+// A FATAL error counts, since it ends the connection. A time-out counts, since the
+// server did not answer.
 func IsUnreachable(err error) bool {
 	if pgErr := ServerError(err); pgErr != nil {
 		return !IsServerError(err) || Class(pgErr.Code) == "08"
@@ -92,10 +90,10 @@ func IsUnreachable(err error) bool {
 	return false
 }
 
-// MayConcernAll reports whether an error is of a class that mostly concerns no row
-// at all, but privileges, missing objects, resources, cancellation. A trigger or a
-// policy can raise it for one row all the same, so it is only believed when no row
-// can be written.
+// MayConcernAll reports whether an error is of a class that rarely concerns one row:
+// privileges, missing objects, resources, cancellation. A trigger or a policy can raise
+// such an error for one row. So a caller relies on the class only if no row can be
+// written.
 func MayConcernAll(err error) bool {
 	switch Class(Code(err)) {
 	case "08", // connection exception

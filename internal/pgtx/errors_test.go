@@ -16,8 +16,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// An error that is taken for another kind is tried again for ever, or not at all, or
-// blamed on a row. These are errors as the server raises them.
+// An error of the wrong class is retried for ever, or not at all, or counts as an error of
+// a row. The server raises these errors.
 func TestErrorsOfTheServerAreToldApart(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -52,8 +52,8 @@ func TestErrorsOfTheServerAreToldApart(t *testing.T) {
 	}
 }
 
-// A table that changes between two applies makes a prepared statement invalid. It must
-// be tried again, and not take the service down.
+// A change of a table between two applies makes a prepared statement invalid. The apply
+// must be retried and not fail the service.
 func TestAStaleStatementIsAConflict(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -68,8 +68,8 @@ func TestAStaleStatementIsAConflict(t *testing.T) {
 	require.True(t, pgtx.IsConflict(err), err)
 }
 
-// A backend that is ended answers with a FATAL error, also just after its commit: that
-// is an outage, and no proof that nothing was committed.
+// A backend that is ended sends a FATAL error, also just after its commit. That is an
+// outage and no proof that nothing was committed.
 func TestAFatalErrorProvesNothing(t *testing.T) {
 	t.Parallel()
 	_, err := pgtest.Empty(t).Exec(t.Context(), `select pg_terminate_backend(pg_backend_pid())`)
@@ -80,11 +80,11 @@ func TestAFatalErrorProvesNothing(t *testing.T) {
 	require.False(t, pgtx.IsConflict(err))
 }
 
-// errPlain is none of the server's.
+// errPlain is not from the server.
 var errPlain = errors.New("plain")
 
-// An error that did not come from the server may be an outage, but is no conflict, and
-// is of no row's.
+// An error that is not from the server may be an outage, but it is neither a conflict nor
+// an error of a row.
 func TestErrorsOfTheClientAreToldApart(t *testing.T) {
 	t.Parallel()
 

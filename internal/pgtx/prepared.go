@@ -2,23 +2,23 @@ package pgtx
 
 import "github.com/jackc/pgx/v5"
 
-// preparedKey is the key in a connection's own data.
+// preparedKey is the key of the prepared statements in a connection's custom data.
 const preparedKey = "leasereaper: prepared statements"
 
-// prepared are the statements that a connection has prepared, as far as it is known. pgx
-// drops those of a batch that fails.
+// prepared has the statements that a connection is known to have prepared. pgx drops
+// those of a batch that fails.
 type prepared struct {
 	mode pgx.QueryExecMode
 	sql  map[string]bool
 }
 
-// known are the statements that the transaction's connection has prepared.
+// known returns the statements that the transaction's connection has prepared.
 func (t *Tx) known() *prepared {
 	conn := t.conn
 	if conn == nil {
 		conn = t.Conn()
 	}
-	if conn == nil { // a transaction of another make
+	if conn == nil { // not one of pgx's own transactions
 		return &prepared{mode: pgx.QueryExecModeDescribeExec, sql: map[string]bool{}}
 	}
 	data := conn.PgConn().CustomData()
@@ -30,12 +30,12 @@ func (t *Tx) known() *prepared {
 	return known
 }
 
-// leastCache is how many statements pgx must keep for a connection, so that those of a
-// reaper are not dropped for others. Unless it is set, pgx keeps 512.
+// leastCache is the smallest statement cache in which a reaper's statements stay, besides
+// those of others. pgx's default is 512.
 const leastCache = 100
 
-// modeOf is how a connection prepares statements. With a small cache it is as if each
-// were prepared anew.
+// modeOf returns how a connection prepares statements. A small cache counts as none: each
+// statement is prepared again.
 func modeOf(cfg *pgx.ConnConfig) pgx.QueryExecMode {
 	mode := cfg.DefaultQueryExecMode
 	if mode == pgx.QueryExecModeCacheStatement && cfg.StatementCacheCapacity < leastCache ||
@@ -61,7 +61,7 @@ func (p *prepared) lack(queries []*pgx.QueuedQuery) bool {
 	return false
 }
 
-// keep notes that statements were prepared, or dropped after an error.
+// keep records that statements were prepared, or dropped after an error.
 func (p *prepared) keep(queries []*pgx.QueuedQuery, prepared bool) {
 	for _, query := range queries {
 		p.sql[query.SQL] = prepared

@@ -12,8 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// cleanUpTimeout bounds a rollback, which must happen also when the caller's
-// context has ended.
+// cleanUpTimeout bounds a rollback. It runs also after the caller's context has ended.
 const cleanUpTimeout = 5 * time.Second
 
 // DB begins transactions.
@@ -21,19 +20,19 @@ type DB interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// ReadCommitted is asked for, whatever the database's default is: a stricter level
-// would fail where another reaper or a worker was faster, and a standby refuses
-// serializable.
+// ReadCommitted overrides the database's default isolation level. At a stricter level
+// concurrent reapers and workers would cause serialization failures, and a standby
+// refuses serializable.
 var ReadCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
-// IsNested reports whether db is a transaction of the caller's.
+// IsNested reports whether db is the caller's transaction.
 func IsNested(db DB) bool {
 	_, nested := db.(pgx.Tx)
 	return nested
 }
 
-// Begin begins a transaction with options where db can be asked for them, which
-// pools and connections can.
+// Begin begins a transaction. It applies options if db has BeginTx, as pools and
+// connections do.
 func Begin(ctx context.Context, db DB, options pgx.TxOptions) (pgx.Tx, error) {
 	if db, ok := db.(interface {
 		BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
@@ -43,9 +42,9 @@ func Begin(ctx context.Context, db DB, options pgx.TxOptions) (pgx.Tx, error) {
 	return db.Begin(ctx)
 }
 
-// LockTimeoutMillis is a wait as the value of PostgreSQL's lock_timeout: whole
-// milliseconds, rounded up, and no more than it takes. It is never 0, which would be no
-// bound at all.
+// LockTimeoutMillis returns timeout as a value of PostgreSQL's lock_timeout: whole
+// milliseconds, rounded up, at most the largest that PostgreSQL accepts. It is never 0,
+// which would disable the timeout.
 func LockTimeoutMillis(timeout time.Duration) string {
 	millis := timeout.Milliseconds()
 	if timeout%time.Millisecond > 0 {
@@ -54,30 +53,30 @@ func LockTimeoutMillis(timeout time.Duration) string {
 	return strconv.FormatInt(min(max(millis, 1), math.MaxInt32), 10)
 }
 
-// Rollback ends a transaction that was not committed, also when ctx has ended.
-// It is harmless after a commit.
+// Rollback rolls back a transaction, also when ctx has ended. After a commit it does
+// nothing.
 func Rollback(ctx context.Context, tx pgx.Tx) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer cancel()
 	_ = tx.Rollback(ctx) // a failed rollback closes the connection, and the server rolls back
 }
 
-// Tx is a transaction at read committed. Its BEGIN may travel with its first
-// batch, and its COMMIT with its last one.
+// Tx is a transaction at read committed. Its BEGIN may be sent with its first batch, and
+// its COMMIT with its last.
 type Tx struct {
 	pgx.Tx // nil until BEGIN was sent
 	nested bool
-	conn   *pgx.Conn // not nil: the transaction has this connection for itself
-	free   func()    // gives the connection back to its pool
+	conn   *pgx.Conn // the transaction's own connection, or nil
+	free   func()    // returns the connection to its pool
 	over   bool
 
-	setting func(*pgx.Batch) // queues the transaction's settings; nil: queued already
+	setting func(*pgx.Batch) // queues the transaction's settings; nil: none, or queued already
 	head    int              // how many statements of the first batch are BEGIN and settings
 }
 
-// HasConn reports whether a transaction on db has a connection for itself, so that
-// its BEGIN and COMMIT can travel with other statements. A type that embeds a pool
-// may begin in a way of its own.
+// HasConn reports whether a transaction on db has its own connection, so that BEGIN and
+// COMMIT can be sent with other statements. A type that embeds a pool may have a Begin of
+// its own, which must be called.
 func HasConn(db DB) bool {
 	switch db.(type) {
 	case *pgxpool.Pool, *pgx.Conn:
@@ -86,8 +85,8 @@ func HasConn(db DB) bool {
 	return false
 }
 
-// Open makes a transaction. Its BEGIN travels with the first batch where that can
-// be; elsewhere it is sent now.
+// Open makes a transaction. BEGIN is sent with the first batch if db is a pool or a
+// connection, else now.
 func Open(ctx context.Context, db DB) (*Tx, error) {
 	switch db := db.(type) {
 	case *pgx.Conn:
@@ -102,7 +101,7 @@ func Open(ctx context.Context, db DB) (*Tx, error) {
 	return Start(ctx, db, ReadCommitted)
 }
 
-// Start begins a transaction in an exchange of its own.
+// Start begins a transaction in a round trip of its own.
 func Start(ctx context.Context, db DB, options pgx.TxOptions) (*Tx, error) {
 	tx, err := Begin(ctx, db, options)
 	if err != nil {
@@ -111,15 +110,15 @@ func Start(ctx context.Context, db DB, options pgx.TxOptions) (*Tx, error) {
 	return &Tx{Tx: tx, nested: IsNested(db)}, nil
 }
 
-// Setting has queue put the transaction's settings into the first batch, after BEGIN.
-// A caller's transaction keeps the caller's.
+// Setting makes queue add settings to the first batch, after BEGIN. In the caller's
+// transaction it does nothing: that keeps its settings.
 func (t *Tx) Setting(queue func(*pgx.Batch)) {
 	if !t.nested {
 		t.setting = queue
 	}
 }
 
-// Batch returns an empty batch, or the first one with BEGIN and the settings in it.
+// Batch returns a new batch. The first one begins with BEGIN and the settings.
 func (t *Tx) Batch() *pgx.Batch {
 	batch := &pgx.Batch{}
 	if t.Tx == nil {
@@ -132,11 +131,11 @@ func (t *Tx) Batch() *pgx.Batch {
 	return batch
 }
 
-// Send sends a batch that Batch made. An empty one costs nothing.
+// Send sends a batch that Batch made. It does not send an empty batch.
 //
-// pgx prepares statements before it sends their batch, and to prepare one the server
-// waits for a lock on its tables. So BEGIN and the settings, lock_timeout among them,
-// are sent before by themselves, unless the connection has prepared the others already.
+// pgx prepares statements before it sends their batch, and the server locks the tables of
+// a statement to prepare it. So that lock_timeout bounds this wait, BEGIN and the settings
+// are sent first, unless the connection has prepared the other statements already.
 func (t *Tx) Send(ctx context.Context, batch *pgx.Batch) error {
 	head, queries := t.head, batch.QueuedQueries
 	t.head = 0
@@ -165,9 +164,9 @@ func (t *Tx) send(ctx context.Context, batch *pgx.Batch) error {
 	return results.Close()
 }
 
-// SendAndCommit sends a batch with COMMIT after it, which the server does not
-// reach when a statement before it fails. Only a transaction that has a connection
-// for itself can. atCommit says that the error came from the commit itself.
+// SendAndCommit sends a batch that ends with COMMIT. The server skips COMMIT when an
+// earlier statement fails. The transaction must have its own connection, as in HasConn.
+// atCommit reports whether the error is from the commit itself.
 func (t *Tx) SendAndCommit(ctx context.Context, batch *pgx.Batch) (atCommit bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, fmt.Errorf("%w: %w", errNotSent, err)
@@ -182,8 +181,8 @@ func (t *Tx) SendAndCommit(ctx context.Context, batch *pgx.Batch) (atCommit bool
 	return atCommit, err
 }
 
-// Commit ends the transaction, or the savepoint in the caller's, unless that could
-// only fail.
+// Commit commits the transaction, or releases the savepoint in the caller's. It returns
+// an error and sends nothing if ctx has ended or the transaction is aborted.
 func (t *Tx) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", errNotSent, err)
@@ -192,8 +191,8 @@ func (t *Tx) Commit(ctx context.Context) error {
 		return errAborted
 	}
 	if t.nested {
-		// A savepoint whose release was interrupted is closed for pgx and would
-		// not be rolled back to, so no end of ctx stops the release.
+		// pgx closes a savepoint whose release was interrupted, so that it could not
+		// be rolled back. So the release does not stop when ctx ends.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 		defer cancel()
@@ -206,8 +205,8 @@ func (t *Tx) Commit(ctx context.Context) error {
 // Committed reports whether the transaction was committed.
 func (t *Tx) Committed() bool { return t.over }
 
-// Close rolls back what was not committed, and gives the connection back. A nil Tx
-// has nothing to close.
+// Close rolls back the transaction unless it was committed, and returns the connection to
+// its pool. On a nil Tx it does nothing.
 func (t *Tx) Close(ctx context.Context) {
 	if t == nil {
 		return
@@ -221,8 +220,8 @@ func (t *Tx) Close(ctx context.Context) {
 	}
 }
 
-// errNotSent is the error of a commit whose context had ended before.
+// errNotSent is the error of a commit that was not sent, since its context had ended.
 var errNotSent = errors.New("not sent")
 
-// errAborted is the error of a commit in a transaction that an error has aborted.
-var errAborted = errors.New("the transaction is aborted: code that was called in it ignored an error")
+// errAborted is the error of a commit in an aborted transaction.
+var errAborted = errors.New("the transaction is aborted: an earlier error in it was ignored")

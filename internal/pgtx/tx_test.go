@@ -20,15 +20,15 @@ func settle(batch *pgx.Batch) {
 	batch.Queue(`select set_config('lock_timeout', '50ms', true)`)
 }
 
-// To prepare a statement the server waits for a lock on its table. Without the settings
-// in force by then, an apply would wait for as long as a migration holds the table.
+// To prepare a statement the server locks its table. If the settings were not set before,
+// an apply would wait for as long as a migration locks the table.
 func TestTheSettingsHoldBeforeAnythingIsPrepared(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
 		mode pgx.QueryExecMode
-		// apart says for each of three transactions with the same statement whether the
-		// settings are sent before it, by themselves.
+		// apart reports for each of three transactions with the same statement whether the
+		// settings are sent before it, in a round trip of their own.
 		apart []bool
 	}{
 		"statements are cached":    {pgx.QueryExecModeCacheStatement, []bool{true, false, false}},
@@ -67,8 +67,8 @@ func TestTheSettingsHoldBeforeAnythingIsPrepared(t *testing.T) {
 	}
 }
 
-// A commit that travels with the writes must not happen when one of them fails, and the
-// caller must be able to tell which of the two failed.
+// A commit that is sent with the writes must not happen if one of them fails, and the
+// caller must know which of the two failed.
 func TestTheCommitTravelsWithTheBatch(t *testing.T) {
 	t.Parallel()
 
@@ -107,8 +107,8 @@ func TestTheCommitTravelsWithTheBatch(t *testing.T) {
 	}
 }
 
-// What is undone inside of a caller's transaction must leave the caller's own work and
-// settings, and what is committed there must go when the caller rolls back.
+// A rollback inside the caller's transaction must not undo the caller's own work and
+// settings. A commit there must be undone when the caller rolls back.
 func TestACallersTransactionIsASavepoint(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)
@@ -147,7 +147,8 @@ func TestACallersTransactionIsASavepoint(t *testing.T) {
 	require.Zero(t, reapertest.One[int](t, pool, `select count(*)::int from things`))
 }
 
-// A context that ends before the commit must leave nothing, and not a doubt either.
+// If the context ends before the commit, nothing must be committed, and the outcome must
+// be known.
 func TestACommitWhoseContextHasEndedIsNotSent(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Empty(t)

@@ -1,4 +1,4 @@
-// Package reapertest has what the library's tests share: queues to reap, a log reader, a
-// proxy that loses messages, counters of round trips, and a ledger of what was
-// committed.
+// Package reapertest has the fixtures of the library's tests: queues with stale jobs, loops,
+// a log, a proxy that loses messages, a counter of round trips, and a ledger that finds
+// jobs that were reaped wrongly.
 package reapertest

@@ -13,7 +13,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// Page is a document of the project's, by its path from the root.
+// Page returns a document of the project, by its path from the root.
 func Page(t *testing.T, path string) []byte {
 	t.Helper()
 	root, err := os.Getwd() // a test runs in its package's folder
@@ -30,7 +30,7 @@ func Page(t *testing.T, path string) []byte {
 	return page
 }
 
-// Fenced returns a page's blocks in a language.
+// Fenced returns a page's code blocks in a language.
 func Fenced(t *testing.T, page, language string) []string {
 	t.Helper()
 	var blocks []string
@@ -41,7 +41,7 @@ func Fenced(t *testing.T, page, language string) []string {
 	return blocks
 }
 
-// GrantsOf are the grants that the reference gives a role.
+// GrantsOf returns the grants for the reaper's role in docs/reference.md.
 func GrantsOf(t *testing.T) []string {
 	t.Helper()
 	for _, block := range Fenced(t, "docs/reference.md", "sql") {
@@ -52,8 +52,8 @@ func GrantsOf(t *testing.T) []string {
 	return nil
 }
 
-// LeastPrivileged is a sound set-up, and a pool as a role that has what the
-// reference says and no more.
+// LeastPrivileged returns a queue, and a pool whose role has only the grants of
+// docs/reference.md.
 func LeastPrivileged(t *testing.T) (pool, asRole *pgxpool.Pool, name string) {
 	t.Helper()
 	pool = OpenQueue(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Flatten returns the errors that an error joins.
+// Flatten returns the errors that an error joins, at any depth.
 func Flatten(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
@@ -22,8 +22,7 @@ func Flatten(err error) []error {
 	return all
 }
 
-// RequireLockTimeout requires that a call gives up for a lock, long before its context
-// ends.
+// RequireLockTimeout requires that a call returns a lock timeout before its context ends.
 func RequireLockTimeout(t *testing.T, what string, call func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -33,8 +33,8 @@ func InEveryMode(t *testing.T, pool *pgxpool.Pool) map[pgx.QueryExecMode]*pgxpoo
 	return pools
 }
 
-// RequireAgreement wants the queue's rows and their letters to tell the same: a
-// job is dead if and only if it has a letter that was not redriven, and just one.
+// RequireAgreement requires that the queue and the dead letters agree: a job is dead if and
+// only if it has one letter that was not redriven.
 func RequireAgreement(t testing.TB, db Execer) {
 	t.Helper()
 	require.Empty(t, Column(t, db, `

@@ -15,16 +15,15 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// ErrEnd is the cause with which the tests end a Run.
+// ErrEnd is the cause of the end of a test's Run.
 var ErrEnd = errors.New("the test is over")
 
-// Quick is a loop that tests need not wait for.
+// Quick returns a loop's configuration with short waits.
 func Quick(onPass func(context.Context, reaper.Pass)) reaper.RunConfig {
 	return reaper.RunConfig{Interval: 50 * time.Millisecond, MinInterval: time.Millisecond, Settle: 1, OnPass: onPass}
 }
 
-// Run starts a Run that ends with the test, and checks how it ends. stop ends it
-// earlier.
+// Run starts a Run. It ends with the test or when stop is called, and must return ErrEnd.
 func Run(t testing.TB, r *reaper.Reaper, cfg reaper.RunConfig) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
@@ -50,27 +49,27 @@ func (l *Logbook) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// Count is how often the log has a text.
+// Count returns how often the log has a text.
 func (l *Logbook) Count(message string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), message)
 }
 
-// Logger writes to the log.
+// Logger returns a logger that writes to the log.
 func (l *Logbook) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// Renewing is in the log when a loop waits after an outage.
+// Renewing is the message of a loop that waits after an outage.
 const Renewing = "waiting for workers to renew leases"
 
-// HeldLoop is a loop that stands still after each pass, until the next is asked for.
+// HeldLoop is a loop that stops after each pass until the test calls for the next.
 type HeldLoop struct {
 	passes chan reaper.Pass
 	goOn   chan struct{}
 	begun  bool
 }
 
-// Pass lets the loop make one pass, which goes well.
+// Pass lets the loop make one pass, which must not fail.
 func (loop *HeldLoop) Pass(t *testing.T) reaper.Pass {
 	t.Helper()
 	if loop.begun {
@@ -82,7 +81,7 @@ func (loop *HeldLoop) Pass(t *testing.T) reaper.Pass {
 	return pass
 }
 
-// Until lets the loop make one pass or more, until a condition holds.
+// Until lets the loop make passes, at least one, until a condition holds.
 func (loop *HeldLoop) Until(t *testing.T, condition func() bool) {
 	t.Helper()
 	began := time.Now()
@@ -91,7 +90,7 @@ func (loop *HeldLoop) Until(t *testing.T, condition func() bool) {
 	}
 }
 
-// Hold starts a Run that is held. It ends with the test.
+// Hold starts a Run as a HeldLoop. It ends with the test.
 func Hold(t *testing.T, r *reaper.Reaper, cfg reaper.RunConfig) *HeldLoop {
 	t.Helper()
 	loop := &HeldLoop{passes: make(chan reaper.Pass), goOn: make(chan struct{})}
@@ -110,8 +109,8 @@ func Hold(t *testing.T, r *reaper.Reaper, cfg reaper.RunConfig) *HeldLoop {
 	return loop
 }
 
-// Soon inserts jobs whose leases end one after the other for half a minute. They
-// wake a loop up that would sleep until its next interval.
+// Soon inserts jobs whose leases expire one after the other for half a minute. They wake a
+// loop before the end of its interval.
 func Soon(t *testing.T, db Execer) {
 	t.Helper()
 	Exec(t, db, `insert into job_queue (job_kind, state, lease_until)

@@ -10,8 +10,8 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// Main runs a package's tests and ends its server. A goroutine that outlives a Run, or a
-// connection that outlives its pool, is lost to a service for as long as that lives.
+// Main runs a package's tests, stops its server and looks for leaked goroutines. In a
+// service a goroutine that outlives a Run is a leak.
 func Main(m *testing.M) {
 	code := m.Run()
 	if err := pgtest.Shutdown(); err != nil {

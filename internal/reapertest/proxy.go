@@ -19,11 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Proxy passes PostgreSQL's protocol between clients on TCP and a server, late
-// and with connections lost on purpose.
+// Proxy forwards PostgreSQL's protocol between clients on TCP and a server. It can delay
+// messages and lose connections.
 type Proxy struct {
-	lose     func(message []byte) Loss // message: its type, then its body
-	delay    time.Duration             // of a message and its answer together
+	lose     func(message []byte) Loss // message has the type, then the body
+	delay    time.Duration             // of a round trip
 	listener net.Listener
 	dial     func(ctx context.Context) (net.Conn, error)
 	group    sync.WaitGroup
@@ -32,22 +32,7 @@ type Proxy struct {
 	links map[*link]struct{}
 }
 
-// late makes what the proxy writes to a connection arrive after half of the
-// delay: a message takes the one half, its answer the other.
-func (p *Proxy) late(conn net.Conn) net.Conn {
-	if p.delay == 0 {
-		return conn
-	}
-	closed := make(chan struct{})
-	c := &lateConn{
-		Conn: conn, delay: p.delay / 2, underway: make(chan parcel, 1000),
-		closed: closed, close: sync.OnceFunc(func() { close(closed) }),
-	}
-	p.group.Go(c.deliver)
-	return c
-}
-
-// Reroute leads the connections of a pool through the proxy.
+// Reroute makes a pool connect through the proxy.
 func (p *Proxy) Reroute(config *pgxpool.Config) {
 	host, port, _ := net.SplitHostPort(p.listener.Addr().String())
 	number, _ := net.LookupPort("tcp", port)
@@ -55,7 +40,7 @@ func (p *Proxy) Reroute(config *pgxpool.Config) {
 	config.ConnConfig.TLSConfig, config.ConnConfig.Fallbacks = nil, nil
 }
 
-// Cut loses every connection and returns how many there were.
+// Cut closes every connection and returns how many there were.
 func (p *Proxy) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,21 +79,21 @@ func (p *Proxy) serve(ctx context.Context, client net.Conn) {
 	p.mu.Unlock()
 }
 
-// Loss says when a proxy loses the connection over which a message came.
+// Loss says whether and when a proxy closes the connection of a message.
 type Loss int
 
 // Losses.
 const (
 	Keep        Loss = iota
-	LoseMessage      // the server never sees it
-	LoseAnswer       // the server has done it, and the client does not hear so
-	ForgeAnswer      // nor does it, but hears a FATAL error, as of a pooler that lost its server
+	LoseMessage      // before the server receives the message
+	LoseAnswer       // after the server has answered, before the client receives the answer
+	ForgeAnswer      // as LoseAnswer, but the client receives a FATAL error, as from a pooler
 )
 
-// link is one client's connection, and the server's for it.
+// link is one client's connection and the matching connection to the server.
 type link struct {
 	client, server net.Conn
-	loss           atomic.Int32 // of the next answer
+	loss           atomic.Int32 // the Loss of the next answer
 }
 
 func (l *link) close() {
@@ -116,11 +101,11 @@ func (l *link) close() {
 	_ = l.server.Close()
 }
 
-// passMessages passes what the client says, message by message.
+// passMessages forwards the client's messages one by one.
 func (l *link) passMessages(lose func([]byte) Loss) {
 	defer l.close()
 	in := bufio.NewReader(l.client)
-	greeting, err := readFrame(in, 0) // it has no type
+	greeting, err := readFrame(in, 0) // the startup message has no type
 	if err != nil {
 		return
 	}
@@ -145,9 +130,8 @@ func (l *link) passMessages(lose func([]byte) Loss) {
 	}
 }
 
-// passAnswers passes what the server says. Nothing of the answers to earlier
-// messages is on its way any more when a client that waits for them sends the
-// message whose answer is lost.
+// passAnswers forwards the server's answers. The client waits for each answer before its
+// next message, so a loss cannot hit the answer to an earlier message.
 func (l *link) passAnswers() {
 	defer l.close()
 	fatal := pgproto3.ErrorResponse{
@@ -173,15 +157,13 @@ func (l *link) passAnswers() {
 	}
 }
 
-// StartProxy starts a proxy to the server of a pool's configuration. It ends
-// with the test.
+// StartProxy starts a proxy to the server of a configuration. It ends with the test.
 func StartProxy(t *testing.T, server *pgxpool.Config, lose func([]byte) Loss) *Proxy {
 	t.Helper()
 	return StartLateProxy(t, server, 0, lose)
 }
 
-// StartLateProxy starts a proxy that is as far from the server as a round trip of
-// that delay.
+// StartLateProxy starts a proxy that adds delay to each round trip.
 func StartLateProxy(t *testing.T, server *pgxpool.Config, delay time.Duration, lose func([]byte) Loss) *Proxy {
 	t.Helper()
 	var config net.ListenConfig
@@ -207,7 +189,7 @@ func StartLateProxy(t *testing.T, server *pgxpool.Config, delay time.Duration, l
 	return p
 }
 
-// readFrame reads a message: its type, if it has one, its length and its body.
+// readFrame reads a message: its type of typeSize bytes, its length and its body.
 func readFrame(in io.Reader, typeSize int) ([]byte, error) {
 	header := make([]byte, typeSize+4)
 	if _, err := io.ReadFull(in, header); err != nil {
@@ -219,70 +201,8 @@ func readFrame(in io.Reader, typeSize int) ([]byte, error) {
 	return slices.Concat(header, body), err
 }
 
-// IsCommit recognises the simple query that ends a transaction.
+// IsCommit reports whether a message is a simple query with commit.
 func IsCommit(message []byte) bool {
 	sql, isQuery := strings.CutPrefix(string(message), "Q")
 	return isQuery && strings.EqualFold(strings.Trim(sql, "; \x00"), "commit")
-}
-
-// lateConn is a connection over which what is written arrives late, and in order.
-// However much is under way, none of it waits for the rest to arrive. When the
-// connection is closed, what is under way is lost.
-type lateConn struct {
-	net.Conn
-	delay    time.Duration
-	underway chan parcel
-	closed   chan struct{}
-	close    func()
-}
-
-func (c *lateConn) Write(content []byte) (int, error) {
-	select {
-	case c.underway <- parcel{slices.Clone(content), time.Now().Add(c.delay)}:
-		return len(content), nil
-	case <-c.closed:
-		return 0, net.ErrClosed
-	}
-}
-
-// Close ends the connection.
-func (c *lateConn) Close() error {
-	c.close()
-	return c.Conn.Close()
-}
-
-// deliver writes each parcel when it is due. It ends with the connection, whose
-// readers and writers hear of an error themselves.
-func (c *lateConn) deliver() {
-	for {
-		select {
-		case next := <-c.underway:
-			if !c.await(next.due) {
-				return
-			}
-			if _, err := c.Conn.Write(next.content); err != nil {
-				return
-			}
-		case <-c.closed:
-			return
-		}
-	}
-}
-
-// await returns at a time, or earlier and false when the connection is closed.
-func (c *lateConn) await(due time.Time) bool {
-	timer := time.NewTimer(time.Until(due))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-c.closed:
-		return false
-	}
-}
-
-// parcel is what was written at once.
-type parcel struct {
-	content []byte
-	due     time.Time
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// Actor is who reaps in the tests.
+// Actor is the actor of the tests' applies.
 const Actor = "test-reaper"
 
 // Execer is a pool, a connection or a transaction.
@@ -28,7 +28,7 @@ type Execer interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// OpenQueue is a database with the reference tables and all gates open.
+// OpenQueue returns a database with the reference tables and all gates open.
 func OpenQueue(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.New(t)
@@ -46,7 +46,7 @@ func OpenGates(t testing.TB, db Execer) {
 		on conflict (key) do update set value = excluded.value`)
 }
 
-// CloseGate closes one.
+// CloseGate closes one gate.
 func CloseGate(t testing.TB, db Execer) {
 	t.Helper()
 	Exec(t, db, `update queue_config set value = 'false' where key = $1`, gates.ReaperEnabled)
@@ -59,7 +59,7 @@ func WithOracle(t testing.TB, pool *pgxpool.Pool) *pgxpool.Pool {
 	return pool
 }
 
-// New is a Reaper whose gates are read from the table, unless cfg says otherwise.
+// New returns a Reaper. Without cfg.Gates it reads the gates from the table.
 func New(t testing.TB, db reaper.DB, cfg reaper.Config) *reaper.Reaper {
 	t.Helper()
 	r, err := reaper.New(db, cfg)
@@ -67,7 +67,7 @@ func New(t testing.TB, db reaper.DB, cfg reaper.Config) *reaper.Reaper {
 	return r
 }
 
-// Apply is an apply that is not refused.
+// Apply runs an apply that must not fail or be refused.
 func Apply(t testing.TB, r *reaper.Reaper, limit int) *reaper.ApplyResult {
 	t.Helper()
 	result, err := r.Apply(t.Context(), Actor, limit)
@@ -76,7 +76,7 @@ func Apply(t testing.TB, r *reaper.Reaper, limit int) *reaper.ApplyResult {
 	return result
 }
 
-// RequireRefused is an apply that meets a closed gate.
+// RequireRefused runs an apply that must be refused.
 func RequireRefused(t testing.TB, r *reaper.Reaper) {
 	t.Helper()
 	result, err := r.Apply(t.Context(), Actor, 10)
@@ -99,8 +99,7 @@ func One[T any](t testing.TB, db Execer, sql string, args ...any) T {
 	return value
 }
 
-// Stale inserts n jobs whose leases ended, one second apart, with kind and the
-// given attempts of max.
+// Stale inserts n jobs whose leases expired, one second apart.
 func Stale(t testing.TB, db Execer, kind string, n, attempts, maxAttempts int) {
 	t.Helper()
 	Exec(t, db, `insert into job_queue (job_kind, state, attempts, max_attempts, lease_owner, lease_until)
@@ -124,7 +123,7 @@ func States(t testing.TB, db Execer) map[string]int {
 	return counts
 }
 
-// Fingerprint is the content and the version of every row of the tables.
+// Fingerprint returns the content, the version and the lock of every row of the tables.
 func Fingerprint(t testing.TB, db Execer) string {
 	t.Helper()
 	return One[string](t, db, `select concat_ws('|',
@@ -133,7 +132,7 @@ func Fingerprint(t testing.TB, db Execer) string {
 		(select md5(string_agg(c::text || c.xmin || c.ctid, ',' order by c.key)) from queue_config c))`)
 }
 
-// JSON is a value as JSON.
+// JSON returns a value as JSON.
 func JSON(t testing.TB, value any) string {
 	t.Helper()
 	data, err := json.Marshal(value)
@@ -151,7 +150,7 @@ func WaitForLock(t testing.TB, db Execer, like string) {
 	}, Waiting, Tick)
 }
 
-// How long a test waits for an event at most, and how often it looks.
+// Times for require.Eventually.
 const (
 	Waiting = 30 * time.Second
 	Tick    = time.Millisecond
@@ -169,8 +168,7 @@ func Begin(t *testing.T, pool *pgxpool.Pool) pgx.Tx {
 	return tx
 }
 
-// DropRole drops a role, which belongs to the whole server, before the database
-// goes.
+// DropRole drops a role. Roles belong to the server, so they outlive the database.
 func DropRole(t *testing.T, pool *pgxpool.Pool, role string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -180,7 +178,7 @@ func DropRole(t *testing.T, pool *pgxpool.Pool, role string) {
 	require.NoError(t, err)
 }
 
-// WithSettings is another pool on the database, whose sessions have the settings.
+// WithSettings returns another pool on the database, whose sessions have the settings.
 func WithSettings(t *testing.T, pool *pgxpool.Pool, settings map[string]string) *pgxpool.Pool {
 	t.Helper()
 	return pgtest.Connect(t, pool, func(c *pgxpool.Config) {
@@ -190,8 +188,8 @@ func WithSettings(t *testing.T, pool *pgxpool.Pool, settings map[string]string) 
 	})
 }
 
-// Contents is the content and the version of every row of the tables, whoever
-// has locked it since.
+// Contents returns the content and the version of every row of the tables. It ignores row
+// locks.
 func Contents(t *testing.T, db Execer) string {
 	t.Helper()
 	return One[string](t, db, `select concat_ws('|',
@@ -200,13 +198,13 @@ func Contents(t *testing.T, db Execer) string {
 		(select string_agg(c::text || c.xmin || c.ctid, E'\n' order by c.key) from queue_config c))`)
 }
 
-// Movers are those that the library brings.
+// Movers has the library's movers.
 var Movers = map[string]deadletter.Mover{
 	"with the table":    deadletter.Table{},
 	"with the function": deadletter.Function{},
 }
 
-// Verify is the report of a Reaper with a configuration.
+// Verify returns the report of a Reaper with a configuration.
 func Verify(t *testing.T, pool *pgxpool.Pool, cfg reaper.Config) *reaper.Report {
 	t.Helper()
 	report, err := New(t, pool, cfg).Verify(t.Context())
@@ -214,11 +212,10 @@ func Verify(t *testing.T, pool *pgxpool.Pool, cfg reaper.Config) *reaper.Report 
 	return report
 }
 
-// NoHook is a hook that does nothing, and keeps the commit from travelling with
-// the writes.
+// NoHook is an OnApply that does nothing. With it the commit is not sent with the writes.
 func NoHook(context.Context, pgx.Tx, *reaper.ApplyResult) error { return nil }
 
-// OnlyProblem is the one problem that there is.
+// OnlyProblem returns the problem of a report that must have exactly one.
 func OnlyProblem(t *testing.T, pool *pgxpool.Pool, cfg reaper.Config) reaper.Problem {
 	t.Helper()
 	report := Verify(t, pool, cfg)
@@ -228,7 +225,7 @@ func OnlyProblem(t *testing.T, pool *pgxpool.Pool, cfg reaper.Config) reaper.Pro
 	return report.Problems[0]
 }
 
-// Refill replaces the jobs by three that are to be reset and two that are to be moved.
+// Refill replaces the jobs by three that an apply resets and two that it moves.
 func Refill(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	Exec(t, pool, `truncate job_queue, job_dead_letter`)
@@ -236,8 +233,8 @@ func Refill(t *testing.T, pool *pgxpool.Pool) {
 	Stale(t, pool, "exhausted", 2, 4, 5)
 }
 
-// WaitForNoTransaction returns when no other backend is in a transaction: the
-// server has noticed that their clients are gone.
+// WaitForNoTransaction returns when no other backend is in a transaction, so that the
+// server has noticed lost connections.
 func WaitForNoTransaction(t *testing.T, db Execer) {
 	t.Helper()
 	require.Eventually(t, func() bool {

@@ -14,26 +14,26 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// Sent is a statement as it was sent.
+// Sent is a statement that was sent.
 type Sent struct {
 	SQL  string
 	Args []any
 }
 
-// Place is from where a look or a claim begins.
-func (s Sent) Place() pgtype.Timestamptz {
+// Cursor returns the cursor of a poll or a claim.
+func (s Sent) Cursor() pgtype.Timestamptz {
 	at := map[string]int{"reaper.poll": 1, "reaper.claim": 2}[s.Name()]
-	place, _ := s.Args[at].(pgtype.Timestamptz)
-	return place
+	cursor, _ := s.Args[at].(pgtype.Timestamptz)
+	return cursor
 }
 
-// Readdressed is the statement with the addresses that the rows have now.
+// Readdressed returns the statement with the current addresses of its rows.
 func (s Sent) Readdressed(t *testing.T, db Execer) Sent {
 	t.Helper()
-	places := map[string][2]int{ // of the ids and the addresses
+	indexes := map[string][2]int{ // the arguments with the ids and the addresses
 		"reaper.reset": {2, 3}, "reaper.close": {2, 3}, "reaper.bump": {1, 2}, "deadletter.insert_checked": {1, 4},
 	}
-	at, ok := places[s.Name()]
+	at, ok := indexes[s.Name()]
 	if !ok || s.Args[at[1]] == "{}" {
 		return s
 	}
@@ -43,7 +43,7 @@ func (s Sent) Readdressed(t *testing.T, db Execer) Sent {
 	return s
 }
 
-// Name is what the statement's first line calls it; empty: it has no name.
+// Name returns the name in the statement's first line, or "".
 func (s Sent) Name() string {
 	if found := firstLine.FindStringSubmatch(s.SQL); found != nil {
 		return found[1]
@@ -51,14 +51,15 @@ func (s Sent) Name() string {
 	return ""
 }
 
-// Recorder is a tracer that keeps the statements and counts the exchanges.
+// Recorder is a tracer that records the statements and counts the exchanges: each batch
+// and each statement that is sent alone.
 type Recorder struct {
 	mu        sync.Mutex
 	log       []Sent
 	Exchanges int
 }
 
-// Keep notes a statement.
+// Keep records a statement.
 func (r *Recorder) Keep(sql string, args []any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,26 +72,26 @@ func (r *Recorder) exchanged() {
 	r.Exchanges++
 }
 
-// Count is the number of exchanges.
+// Count returns the number of exchanges.
 func (r *Recorder) Count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.Exchanges
 }
 
-// Statements are all that were sent, in their order.
+// Statements returns the statements in the order in which they were sent.
 func (r *Recorder) Statements() []Sent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.log)
 }
 
-// Named are those of one name.
+// Named returns the statements with a name.
 func (r *Recorder) Named(name string) []Sent {
 	return slices.DeleteFunc(r.Statements(), func(s Sent) bool { return s.Name() != name })
 }
 
-// TraceQueryStart notes a statement that is sent by itself.
+// TraceQueryStart records a statement that is sent alone.
 func (r *Recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	r.Keep(data.SQL, data.Args)
 	r.exchanged()
@@ -100,13 +101,13 @@ func (r *Recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 // TraceQueryEnd does nothing.
 func (r *Recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// TraceBatchStart notes an exchange.
+// TraceBatchStart counts an exchange.
 func (r *Recorder) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
 	r.exchanged()
 	return ctx
 }
 
-// TraceBatchQuery notes a statement of a batch.
+// TraceBatchQuery records a statement of a batch.
 func (r *Recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
 	r.Keep(data.SQL, data.Args)
 }
@@ -114,7 +115,7 @@ func (r *Recorder) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.Trac
 // TraceBatchEnd does nothing.
 func (r *Recorder) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// Recording is a pool of one connection whose statements are noted.
+// Recording returns another pool on the database, and the Recorder of its statements.
 func Recording(t *testing.T, pool *pgxpool.Pool) (*pgxpool.Pool, *Recorder) {
 	t.Helper()
 	recorder := &Recorder{}
@@ -124,8 +125,8 @@ func Recording(t *testing.T, pool *pgxpool.Pool) (*pgxpool.Pool, *Recorder) {
 	}), recorder
 }
 
-// NoPing keeps a pool from asking after connections that were idle for a second,
-// which would be an exchange more on a slow machine.
+// NoPing keeps a pool from pinging connections that were idle for a second. On a slow
+// machine the ping would be one more exchange.
 func NoPing(context.Context, pgxpool.ShouldPingParams) bool { return false }
 
 var firstLine = regexp.MustCompile(`^-- (\w+\.\w+)\n`)

@@ -9,8 +9,8 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// RejectingSchemas makes the queue turn bad jobs away, each in its own way. A bad job's
-// kind begins with the poison's name.
+// RejectingSchemas has SQL that makes the queue reject bad jobs, each in its own way. The
+// kind of a bad job begins with the key.
 var RejectingSchemas = map[string]struct{ SQL, SQLState string }{
 	"check": {
 		`alter table job_queue add check (job_kind not like 'check%' or state = 'leased')`, "23514",
@@ -50,14 +50,14 @@ var RejectingSchemas = map[string]struct{ SQL, SQLState string }{
 	},
 }
 
-// BadRows is the bad jobs' content and version.
+// BadRows returns the content and the version of the jobs of a kind.
 func BadRows(t *testing.T, pool *pgxpool.Pool, kind string) string {
 	t.Helper()
 	return One[string](t, pool, `select coalesce(string_agg(q::text || q.ctid, ',' order by job_id), '')
 		from job_queue q where job_kind = $1`, kind)
 }
 
-// RequireFailures requires that the jobs of a kind have failed, n of them with an SQLSTATE, and are as they were.
+// RequireFailures requires that n jobs of a kind have failed, all with an SQLSTATE.
 func RequireFailures(t *testing.T, pool *pgxpool.Pool, result *reaper.ApplyResult, kind, sqlState string, n int) {
 	t.Helper()
 	failed := map[string]bool{}

@@ -11,28 +11,28 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtest"
 )
 
-// RoundTrips counts the round trips of connections: what a client writes in one go is
-// a turn, up to the first bytes that come back. Unlike a tracer it also sees what
-// the driver does by itself.
+// RoundTrips counts the round trips of connections. All that a client writes until it reads
+// the next bytes is one round trip. Unlike a tracer it also counts what the driver sends by
+// itself.
 type RoundTrips struct{ n atomic.Int64 }
 
-// Of returns how many turns something takes.
+// Of returns how many round trips do takes.
 func (c *RoundTrips) Of(do func()) int {
 	before := c.n.Load()
 	do()
 	return int(c.n.Load() - before)
 }
 
-// countingConn is a connection whose turns are counted.
+// countingConn is a connection whose round trips are counted.
 type countingConn struct {
 	net.Conn
-	turns  *RoundTrips
-	silent atomic.Bool // nothing came back since the last write
+	trips   *RoundTrips
+	writing atomic.Bool // nothing was read since the last write
 }
 
 func (c *countingConn) Write(content []byte) (int, error) {
-	if c.silent.CompareAndSwap(false, true) {
-		c.turns.n.Add(1)
+	if c.writing.CompareAndSwap(false, true) {
+		c.trips.n.Add(1)
 	}
 	return c.Conn.Write(content)
 }
@@ -40,12 +40,12 @@ func (c *countingConn) Write(content []byte) (int, error) {
 func (c *countingConn) Read(content []byte) (int, error) {
 	n, err := c.Conn.Read(content)
 	if n > 0 {
-		c.silent.Store(false)
+		c.writing.Store(false)
 	}
 	return n, err
 }
 
-// CountRoundTrips is a pool of one connection whose turns are counted.
+// CountRoundTrips returns a pool of one connection, and the count of its round trips.
 func CountRoundTrips(t *testing.T, pool *pgxpool.Pool, change func(*pgxpool.Config)) (*pgxpool.Pool, *RoundTrips) {
 	t.Helper()
 	counted := &RoundTrips{}
@@ -56,13 +56,13 @@ func CountRoundTrips(t *testing.T, pool *pgxpool.Pool, change func(*pgxpool.Conf
 		dial := c.ConnConfig.DialFunc
 		c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dial(ctx, network, address)
-			return &countingConn{Conn: conn, turns: counted}, err
+			return &countingConn{Conn: conn, trips: counted}, err
 		}
 	}), counted
 }
 
-// Mixed makes a queue of n jobs with stale leases, one in ten of them spent, or
-// the only one.
+// Mixed replaces the jobs by n with stale leases. Every tenth one, from the first on, is
+// moved by the next apply; the others are reset.
 func Mixed(t testing.TB, db Execer, n int) {
 	t.Helper()
 	Exec(t, db, `truncate job_queue, job_dead_letter`)

@@ -12,8 +12,8 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// OwnServer is a server of the test's own, with the reference tables and all
-// gates open, that keeps what it committed.
+// OwnServer starts a server for one test, with the reference tables and all gates open. Its
+// commits survive a kill.
 func OwnServer(t *testing.T) (*pgtest.Server, *pgxpool.Pool) {
 	t.Helper()
 	server, err := pgtest.Start(t.Context(), pgtest.ServerConfig{Fsync: true})
@@ -27,11 +27,10 @@ func OwnServer(t *testing.T) (*pgtest.Server, *pgxpool.Pool) {
 	return server, pool
 }
 
-// copyPrimary replaces the data of a killed server by those of another one that
-// was killed, and has it start as a standby. It makes no file of this process's
-// account, which may be another than the server's. The folder of the data stays,
-// for by that the server finds the shared memory that it left. $1 and $2 are the
-// folders of the two servers.
+// copyPrimary replaces the data of a killed server, in folder $2, by the data of another
+// killed server, in folder $1, and makes it a standby. It copies files instead of making
+// new ones, so that they belong to the account of the server. It keeps the data folder
+// itself, by which the server finds the shared memory that it left.
 const copyPrimary = `set -e
 cd "$2"
 mv data/postgresql.conf .
@@ -41,10 +40,9 @@ mv postgresql.conf data
 rm -f data/postmaster.pid
 cp -a data/PG_VERSION data/standby.signal`
 
-// WithStandby is a server of the test's own, with the reference tables and all
-// gates open, and a hot standby that streams from it. A base backup of a server
-// that runs is pg_basebackup's, which not every set of binaries has; killed, a
-// server holds still for a copy.
+// WithStandby starts a server for one test, as OwnServer, and a hot standby that streams
+// from it. It copies the data of the killed server, since not all binaries include
+// pg_basebackup.
 func WithStandby(t *testing.T) (pool, standby *pgxpool.Pool) {
 	t.Helper()
 	primary, pool := OwnServer(t)
@@ -71,7 +69,7 @@ func WithStandby(t *testing.T) (pool, standby *pgxpool.Pool) {
 	return pool, standby
 }
 
-// CaughtUp returns when a standby shows what its primary has committed.
+// CaughtUp returns when a standby has replayed all commits of its primary.
 func CaughtUp(t *testing.T, primary, standby *pgxpool.Pool) {
 	t.Helper()
 	position := One[string](t, primary, `select pg_current_wal_insert_lsn()::text`)

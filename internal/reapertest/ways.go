@@ -10,7 +10,7 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// ReapAlike requires that a dry run and an apply agree, with each other and with the rows.
+// ReapAlike requires that a dry run, an apply and the rows agree.
 func ReapAlike(t *testing.T, pool *pgxpool.Pool, mover deadletter.Mover) {
 	t.Helper()
 	ctx := t.Context()
@@ -41,8 +41,8 @@ func ReapAlike(t *testing.T, pool *pgxpool.Pool, mover deadletter.Mover) {
 	require.Empty(t, Apply(t, r, 100).Actions)
 }
 
-// ReapInEveryWay calls everything that a Reaper has over a pool whose database
-// has the reference tables and functions, and finds it all to work.
+// ReapInEveryWay calls DryRun, Apply, Drain, Run and Verify on a pool whose database has the
+// reference tables and functions, and requires that each works.
 func ReapInEveryWay(t *testing.T, pool *pgxpool.Pool, mover deadletter.Mover) {
 	t.Helper()
 	ReapAlike(t, pool, mover)

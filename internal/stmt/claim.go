@@ -17,9 +17,9 @@ select ` + claimColumns + `
 from {queue} q
 where ` + condStale + `
   and ` + condHasKey + `
-  and q.{lease_until} >= coalesce($3::timestamptz, '-infinity')
-  and ($3::timestamptz is null or q.{lease_until} > $3::timestamptz or q.{job_id} > $4)
-order by q.{lease_until}, q.{job_id}
+  and {key} >= {key(}coalesce($3::timestamptz, '-infinity'){)key}
+  and ($3::timestamptz is null or {key} > {key(}$3::timestamptz{)key} or q.{job_id} > $4)
+order by {key}, q.{job_id}
 limit $2::bigint
 for update of q skip locked`
 
@@ -28,11 +28,11 @@ for update of q skip locked`
 const claimColumns = `q.{job_id}::text as id,
   {address} as address,
   {kind}::text as kind,
-  q.{lease_owner}::text as owner,
-  q.{lease_until} as lease_until,
+  {owner} as owner,
+  {end} as lease_until,
   coalesce(q.{attempts}, 0)::bigint as attempts,
-  ` + condAtEdge + ` as at_edge,
-  ` + condExhausted + ` as exhausted`
+  {at_edge} as at_edge,
+  ` + condExhausted + ` as exhausted{lost}`
 
 // sqlNotRejected is a further condition of a claim: the job was not rejected, or
 // its lease ends later than it did then. The document is searched once a row, in
@@ -40,14 +40,14 @@ const claimColumns = `q.{job_id}::text as id,
 //
 //	$5 rejected  jsonb, by job id a time that the lease had ended before
 const sqlNotRejected = `
-  and q.{lease_until} >= coalesce(($5::jsonb ->> q.{job_id}::text)::timestamptz, '-infinity')`
+  and {key} >= {key(}coalesce(($5::jsonb ->> q.{job_id}::text)::timestamptz, '-infinity'){)key}`
 
 // sqlClaimNotRejected is sqlClaim with sqlNotRejected.
 var sqlClaimNotRejected = strings.Replace(sqlClaim, "\norder by", sqlNotRejected+"\norder by", 1)
 
 // asPlanned is true of a queue row that stands as a plan has it.
-const asPlanned = `q.{lease_until} = p.lease_until
-    and q.{lease_owner}::text is not distinct from p.lease_owner
+const asPlanned = `{end} = p.lease_until
+    and {owner} is not distinct from p.lease_owner
     and coalesce(q.{attempts}, 0) = p.attempts
     and ` + condExhausted + ` = p.moves`
 
@@ -70,7 +70,7 @@ from unnest(
 join {queue} q on q.{job_id} = p.job_id
 where ` + condStaleByKey + `
   and ` + asPlanned + `
-order by q.{lease_until}, q.{job_id}
+order by {key}, q.{job_id}
 for update of q skip locked`
 
 // sqlSkipReasons says of each job of a plan why it was not claimed, if it was not; that
@@ -78,25 +78,25 @@ for update of q skip locked`
 // queue's key.
 //
 //	$1 scope
-//	$2 last error  text, the reaper's; the condition uses it for queues that do not store it
-//	$3 job ids     array of the key's type
-//	$4 lease ends  timestamptz[]
-//	$5 owners      text[]
-//	$6 attempts    bigint[], as they stood
-//	$7 moves       boolean[], whether the attempts were used up
+//	$2 last errors  text[], the reaper's; the condition uses it for queues that do not store them
+//	$3 job ids      array of the key's type
+//	$4 lease ends   timestamptz[]
+//	$5 owners       text[]
+//	$6 attempts     bigint[], as they stood
+//	$7 moves        boolean[], whether the attempts were used up
 const sqlSkipReasons = `-- reaper.drift
 select p.n, coalesce(q.{job_id}::text, ''), case
   when q.{job_id} is null then 'gone'
-  when q.{state} = {leased} and ` + asPlanned + `
+  when {is_leased} and ` + asPlanned + `
     then case when ` + condStaleByKey + ` then 'locked' else 'not_stale' end
-  when q.{state} = {leased} and q.{lease_owner}::text is not distinct from p.lease_owner
+  when {is_leased} and {owner} is not distinct from p.lease_owner
     then case
-      when q.{lease_until} = p.lease_until then 'changed'
+      when {end} = p.lease_until then 'changed'
       when coalesce(q.{attempts}, 0) = p.attempts then 'renewed'
       else 'claimed'
     end
-  when q.{state} = {leased} then 'claimed'
-  when q.{state} in ({retry_waiting}, {dead_letter}) and q.{attempts} = p.attempts + 1{reaped} then 'reaped'
+  when {is_leased} then 'claimed'
+  when ({is_reset} or {is_closed}) and {counted_once}{reaped} then 'reaped'
   else 'finished'
 end
 from unnest(
@@ -104,5 +104,5 @@ from unnest(
   $4::timestamptz[], $5::text[], $6::bigint[], $7::boolean[]
 ) with ordinality as p(job_id, lease_until, lease_owner, attempts, moves, n)
 left join {queue} q on q.{job_id} = p.job_id
-where $2::text is not null
+where $2::text[] is not null
 order by p.n`

@@ -17,7 +17,7 @@ import (
 // not compare each row with each of them.
 func TestAClaimLeavesOutRejectedJobsByTheIndex(t *testing.T) {
 	t.Parallel()
-	const rejected, others, batch = 300, 300, 100
+	const rejected, others, batch = 40, 300, 20
 	pool := reapertest.OpenQueue(t)
 	reapertest.Exec(t, pool, reapertest.RejectingSchemas["check"].SQL+`; analyze job_queue`)
 	reapertest.Stale(t, pool, "check", rejected, 0, 5)

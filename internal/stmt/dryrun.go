@@ -39,18 +39,18 @@ left join (
   select q.{job_id} as key,
     q.{job_id}::text as job_id,
     {kind}::text as job_kind,
-    q.{lease_owner}::text as lease_owner,
-    q.{lease_until} as lease_until,
+    {owner} as lease_owner,
+    {end} as lease_until,
     coalesce(q.{attempts}, 0)::bigint as attempts,
-    coalesce(q.{max_attempts}, 9223372036854775807)::bigint as max_attempts,
-    case when q.{lease_until} = '-infinity' then 9223372036854775807
-      else floor(extract(epoch from now() - q.{lease_until}))::bigint
+    coalesce({maximum}, 9223372036854775807)::bigint as max_attempts,
+    case when {end} = '-infinity' then 9223372036854775807
+      else floor(extract(epoch from now() - {end}))::bigint
     end as overdue_seconds,
     ` + condExhausted + ` as exhausted
   from {queue} q
   where ` + condStale + `
     and ` + condHasKey + `
-  order by q.{lease_until}, q.{job_id}
+  order by {key}, q.{job_id}
   limit $2::bigint
 ) j on true
 order by j.lease_until, j.key`

@@ -15,8 +15,8 @@ select
     from {queue} q
     where ` + condStale + `
       and ` + condHasKey + `
-      and q.{lease_until} >= coalesce($2::timestamptz, '-infinity')
-    order by q.{lease_until}
+      and {key} >= {key(}coalesce($2::timestamptz, '-infinity'){)key}
+    order by {key}
     limit 1
   ), false) as stale,
   (
@@ -29,22 +29,22 @@ select
   pg_is_in_recovery() as standby`
 
 // sqlNextExpiry is how many microseconds are left until the next lease is stale.
-const sqlNextExpiry = `select extract(epoch from q.{lease_until} - (now() - {grace})) * 1000000
+const sqlNextExpiry = `select extract(epoch from {end} - (now() - {grace})) * 1000000
     from {queue} q
-    where q.{state} = {leased}{only}
-      and q.{lease_until} >= now() - {grace}
-      and q.{lease_until} < now() + interval '1 day'
-    order by q.{lease_until}
+    where {is_leased}{only}
+      and {key} >= {key(}now() - {grace}{)key}
+      and {key} < {key(}now() + interval '1 day'{)key}
+    order by {key}
     limit 1`
 
 // sqlNextExpiryByKind is sqlNextExpiry where the kinds have graces of their own, so that the
 // next one is not the first of the index: it reads all live leases.
-const sqlNextExpiryByKind = `select extract(epoch from min(q.{lease_until} + {kind_grace}) - now()) * 1000000
+const sqlNextExpiryByKind = `select extract(epoch from min({end} + {kind_grace}) - now()) * 1000000
     from {queue} q
-    where q.{state} = {leased}{only}
-      and q.{lease_until} >= now() - {most_grace}
-      and q.{lease_until} < now() + interval '1 day'
-      and q.{lease_until} + {kind_grace} >= now()`
+    where {is_leased}{only}
+      and {key} >= {key(}now() - {most_grace}{)key}
+      and {key} < {key(}now() + interval '1 day'{)key}
+      and {key} >= {key(}now() - {kind_grace}{)key}`
 
 // sqlTryWrite locks, of the leases that nobody else has locked, the one that ends
 // last, which is most likely a living worker's, and writes it as it is. It is
@@ -55,12 +55,11 @@ const sqlNextExpiryByKind = `select extract(epoch from min(q.{lease_until} + {ki
 // the queue's key.
 const sqlTryWrite = `-- reaper.try_write
 update {queue} q
-set {state} = q.{state},
-  {lease_until} = q.{lease_until}
+set {renew}
 where q.{job_id} = (
   select q.{job_id}
   from {queue} q
-  where q.{state} = {leased}
+  where {is_leased}
     and ` + condHasKey + `
     and q.{lease_until} < 'infinity'
   order by q.{lease_until} desc
@@ -73,7 +72,7 @@ where q.{job_id} = (
 const (
 	sqlLockQueue = `-- reaper.lock_queue
 update {queue} q
-set {state} = q.{state}
+set {touch}
 where now() is null`
 
 	sqlLockLetters = `-- reaper.lock_letters

@@ -49,7 +49,7 @@ func pagesOf(t *testing.T, pool *pgxpool.Pool, log []reapertest.Sent) (whole, re
 		switch {
 		case s.Name() != "reaper.poll" && s.Name() != "reaper.claim":
 			return
-		case s.Place().Valid:
+		case s.Cursor().Valid:
 			pages = rest
 		}
 		pages[s.Name()] = max(pages[s.Name()], explain(t, db, s).pages())
@@ -73,7 +73,7 @@ func TestALoopDoesNotWalkWhatHasLeftTheIndex(t *testing.T) {
 	})
 	require.Eventually(t, func() bool {
 		claims := recorder.Named("reaper.claim")
-		return len(claims) > 0 && claims[len(claims)-1].Place().Valid
+		return len(claims) > 0 && claims[len(claims)-1].Cursor().Valid
 	}, reapertest.Waiting, reapertest.Tick)
 	stop()
 

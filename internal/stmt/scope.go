@@ -56,14 +56,14 @@ const (
 
 	onlyKinds       = ` and $1::jsonb -> 'kinds' ? {text}`
 	exceptKinds     = ` and not $1::jsonb -> 'except_kinds' ? {text}`
-	condStaleByKind = ` and q.{lease_until} < now() - ` + kindGrace
+	condStaleByKind = ` and {key} < {key(}now() - ` + kindGrace + `{)key}`
 )
 
 // pairs adds the scope's placeholders, and what stands for them, to those of the
 // queue.
 func (s Scope) pairs(names []string) []string {
 	in := strings.NewReplacer(names...).Replace
-	grace, most, only, late, due := plainGrace, plainGrace, "", "", sqlNextExpiry
+	grace, most, only, late, due := plainGrace, plainGrace, "{only_columns}", "", sqlNextExpiry
 	if !s.Uniform() {
 		grace, most = leastGrace, mostGrace
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lease-governance/leasereaper/deadletter"
 	"github.com/lease-governance/leasereaper/internal/letter"
+	"github.com/lease-governance/leasereaper/internal/mapping"
 	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
@@ -22,7 +22,7 @@ type Statements struct {
 	SkipReasons                         string
 	CloseMoved, Unclosed                string
 	LockQueue, LockLetters              string
-	Rehearse                            string
+	RehearseRow, Rehearse               string
 
 	ByAddress, ByKey Rows
 }
@@ -39,44 +39,22 @@ type Rows struct {
 // New puts the names of a queue and of its dead-letter table, quoted once, into the
 // statements. Its error holds every fault of the queue's names at once; letters is
 // checked by who maps it.
-func New(q deadletter.Queue, s Scope, letters pgx.Identifier) (*Statements, error) {
-	var n pgtext.Names
-	table, jobID := n.Name("queue", q.Table), n.Column("job_id", q.JobID)
-	n.Column("attempts", q.Attempts)
-	n.Column("max_attempts", q.MaxAttempts)
-	n.Column("state", q.State)
-	n.Column("scheduled_at", q.ScheduledAt)
-	n.Column("lease_owner", q.LeaseOwner)
-	n.Column("lease_until", q.LeaseUntil)
-	n.Label("leased", q.Leased)
-	n.Label("retry_waiting", q.RetryWaiting)
-	n.Label("dead_letter", q.DeadLetter)
-	addOptional(&n, q)
-	label, _ := pgtext.Label(q.Attempts) // its fault is the column's, reported already
-	n.Add("attempts_label", label)
+func New(q mapping.Queue, s Scope, letters pgx.Identifier) (*Statements, error) {
+	n := q.Names()
+	atEdge := "false"
+	if q.Step() > 0 {
+		atEdge = strings.NewReplacer(n.Pairs...).Replace(condAtEdge)
+	}
+	n.Add("at_edge", atEdge)
+	rehearsalNames(n, q)
 	name, _ := pgtext.Name(letters)
 	n.Add("letters", name)
-	all := render(s.pairs(n.Pairs))
-	all.Table, all.JobID = table, jobID
-	return all, faults(n)
-}
-
-// addOptional adds the columns that may be missing, and SQL over them.
-func addOptional(n *pgtext.Names, q deadletter.Queue) {
-	kind, text, setError, reaped := "''", "", "", " and false"
-	if q.JobKind != "" {
-		kind = "q." + n.Column("job_kind", q.JobKind)
-		text = "coalesce(" + kind + "::text, '')"
+	pairs := s.pairs(n.Pairs)
+	all := render(pairs)
+	if !q.MarksMoved() {
+		all.CloseMoved = strings.NewReplacer(pairs...).Replace(sqlLeft)
 	}
-	if q.LastError != "" {
-		column := n.Column("last_error", q.LastError)
-		setError = ",\n  " + column + " = $2"
-		reaped = " and q." + column + " = $2"
-	}
-	n.Add("kind", kind)
-	n.Add("text", text)
-	n.Add("set_error", setError)
-	n.Add("reaped", reaped)
+	return all, faults(*n)
 }
 
 // faults are those of the names.
@@ -92,6 +70,8 @@ func faults(n pgtext.Names) error {
 func render(pairs []string) *Statements {
 	in := strings.NewReplacer(pairs...).Replace
 	return &Statements{
+		Table:           in("{queue}"),
+		JobID:           in("{job_id}"),
 		Stale:           in(condStale),
 		DryRun:          in(sqlDryRun),
 		DryRunUpTo:      in(sqlDryRunUpTo),
@@ -103,6 +83,7 @@ func render(pairs []string) *Statements {
 		Unclosed:        in(sqlUnclosed),
 		LockQueue:       in(sqlLockQueue),
 		LockLetters:     in(sqlLockLetters),
+		RehearseRow:     in(sqlRehearseRow),
 		Rehearse:        strings.NewReplacer(append(pairs, "{address}", "null::tid")...).Replace(sqlRehearse),
 		ByAddress:       renderRows(pairs, `q.ctid`, matchAddress),
 		ByKey:           renderRows(pairs, `null::tid`, matchKey),

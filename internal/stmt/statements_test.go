@@ -50,6 +50,7 @@ var planRows = map[string]int{
 	"reaper.planner_settings":   0,
 	"reaper.is_plain":           0,
 	"reaper.is_jsonb":           0,
+	"reaper.is_zoneless":        0,
 	"deadletter.insert":         planBatch,
 	"deadletter.insert_checked": planBatch,
 	"deadletter.call":           0,
@@ -58,7 +59,7 @@ var planRows = map[string]int{
 
 // unplanned are statements of a loop and of the isolating way that nothing of the
 // below sends: one row, or none.
-var unplanned = []string{"reaper.try_write", "reaper.lock_queue", "reaper.lock_letters"}
+var unplanned = []string{"reaper.try_write", "reaper.lock_queue", "reaper.lock_letters", "reaper.left"}
 
 // planModes are the settings under which the statements are planned.
 var planModes = map[string]string{
@@ -114,7 +115,7 @@ func TestThePlansOfNoStatementAreForgotten(t *testing.T) {
 	t.Parallel()
 
 	var names []string
-	for _, file := range []string{"claim.go", "dryrun.go", "poll.go", "settle.go", "tables.go",
+	for _, file := range []string{"claim.go", "dryrun.go", "poll.go", "write.go", "tables.go",
 		"../../reaper/settings.go", "../letter/letter.go", "../letter/function.go", "../gatesql/table.go"} {
 		source, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -160,7 +161,7 @@ func recordAll(t *testing.T, admin *pgxpool.Pool) []reapertest.Sent {
 	return log
 }
 
-// recordRejections has an apply settle its jobs in groups, since one is rejected.
+// recordRejections has an apply write its jobs in groups, since one is rejected.
 func recordRejections(t *testing.T, admin, pool *pgxpool.Pool) {
 	t.Helper()
 	reapertest.Exec(t, admin, `alter table job_queue add constraint rejecting check (job_kind <> 'rejected' or state = 'leased') not valid;

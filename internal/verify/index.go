@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lease-governance/leasereaper/internal/catalog"
+	"github.com/lease-governance/leasereaper/internal/pgtext"
 )
 
 // sqlExplainClaim is the order in which a claim reads. Its plan shows whether an index
@@ -17,8 +18,18 @@ explain (format json, verbose)
 select q.{job_id}
 from {queue} q
 where {stale}
-order by q.{lease_until}
+order by {key}
 limit 1`
+
+// sqlExplainLeased reads as a claim does whose order no index can have. Its plan shows
+// whether an index finds the leased rows.
+//
+//	$1 scope
+const sqlExplainLeased = `-- verify.leased
+explain (format json, verbose)
+select q.{job_id}
+from {queue} q
+where {stale}`
 
 // sqlExplainOthers reads jobs that are not leased. Its plan shows which partitions may have
 // some.
@@ -26,7 +37,7 @@ const sqlExplainOthers = `-- verify.others
 explain (format json, verbose)
 select
 from {queue} q
-where not ({state} = {leased})`
+where not ({is_leased})`
 
 // sqlOrderOnly leaves the planner no other plan than an index that has the order,
 // where there is one.
@@ -35,19 +46,29 @@ select set_config(name, 'off', true)
 from unnest('{enable_seqscan,enable_bitmapscan,enable_sort}'::text[]) name`
 
 // index asks the planner whether an index has the order of the claim, and checks
-// whether the index holds leased rows alone.
+// whether the index holds leased rows alone. The ends of leases with a column of seconds
+// have no order in an index; then it asks whether one finds the leased rows.
 func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
+	if t.Kind == "f" { // nothing is known of the other server
+		return nil
+	}
 	if _, err := v.tx.Exec(ctx, sqlOrderOnly); err != nil {
 		return err
 	}
-	plan, err := v.explain(ctx, sqlExplainClaim, v.target.Scope)
+	claim, served := sqlExplainClaim, func(p plan) bool { return !p.sorts }
+	if v.target.Queue.LeaseSeconds != "" {
+		claim, served = sqlExplainLeased, func(p plan) bool { return !p.filters }
+	}
+	plan, err := v.explain(ctx, claim, v.target.Scope)
 	switch {
 	case err != nil:
 		return err
-	case plan.sorts:
+	case !served(plan):
 		v.noIndex(t, "No index serves the claim, so every pass reads the whole queue.")
 		return nil
 	case !t.Stored(): // a view's indexes are those of other tables
+		return nil
+	case v.target.Queue.State == "": // a claim reads no row without a lease
 		return nil
 	case t.Kind == "p":
 		if plan, err = v.explain(ctx, sqlExplainOthers); err != nil {
@@ -59,11 +80,16 @@ func (v *verifier) index(ctx context.Context, t *catalog.Table) error {
 
 // noIndex reports that an index is missing. A view can have none.
 func (v *verifier) noIndex(t *catalog.Table, message string, args ...any) {
-	fix := ""
-	if t.Stored() {
-		fix = v.names.Replace("create index" + concurrently(t) + " on {queue} ({lease_until}) where {state} = {leased}")
+	q, fix := v.target.Queue, ""
+	leased := quote(q.LeaseUntil) + " is not null"
+	if q.State != "" {
+		label, _ := pgtext.Label(q.Leased) // its fault would have been New's
+		leased = quote(q.State) + " = " + label
 	}
-	v.warn("index_missing", at(t, v.target.Columns.LeaseUntil), fix, message, args...)
+	if t.Stored() {
+		fix = v.names.Replace("create index"+concurrently(t)+" on {queue} ({lease_until}) where ") + leased
+	}
+	v.warn("index_missing", at(t, q.LeaseUntil), fix, message, args...)
 }
 
 // leasedOnly checks whether each table that the plan reads has an index in which a
@@ -96,46 +122,49 @@ func (v *verifier) leasedOnly(ctx context.Context, t *catalog.Table, reads []rel
 // rows alone: by the state before the lease's end, or because its predicate is true of
 // no row in another state. The server evaluates the predicate.
 func (v *verifier) serves(ctx context.Context, t *catalog.Table, index catalog.Index) (serves, alone bool, err error) {
-	c, first := v.target.Columns, index.Columns[0]
-	if first == c.State {
-		serves = len(index.Columns) > 1 && index.Columns[1] == c.LeaseUntil
+	q, first := v.target.Queue, index.Columns[0]
+	if first == q.State {
+		serves = q.LeaseSeconds != "" || len(index.Columns) > 1 && index.Columns[1] == q.LeaseUntil
 		return serves, serves, nil
 	}
-	if first == c.LeaseUntil && index.Predicate != "" {
+	if index.Predicate != "" && (first == q.LeaseUntil || q.LeaseSeconds != "") {
 		rows, states := v.unleased(t)
 		alone, err = v.holds(ctx, "not coalesce(("+index.Predicate+"), false)", rows, states)
 	}
-	return first == c.LeaseUntil, alone, err
+	return first == q.LeaseUntil, alone, err
 }
 
 // unleased are rows in other states than the leased one, with a lease's end and
 // without, as a subquery, and its $1. Other columns are NULL.
 func (v *verifier) unleased(t *catalog.Table) (rows string, states []string) {
-	c, s := v.target.Columns, v.target.States
-	states = []string{s.RetryWaiting, s.DeadLetter, "a state that no queue has"}
+	q := v.target.Queue
+	states = []string{q.RetryWaiting, q.DeadLetter, "a state that no queue has"}
 	columns := make([]string, len(t.Columns))
 	for i, column := range t.Columns {
 		sql := "null::" + column.Base
 		switch column.Name {
-		case c.State:
+		case q.State:
 			sql = "s.state::" + column.Base
 			if len(column.Enum) > 0 {
 				states = slices.Clone(column.Enum)
+			} else if slices.Contains(counts, column.Type) {
+				states[2] = "-32768"
 			}
-		case c.LeaseUntil:
-			sql = "e.lease_until"
+		case q.LeaseUntil:
+			sql = "e.lease_until::" + column.Base
 		}
 		columns[i] = sql + " as " + quote(column.Name)
 	}
 	return "select " + strings.Join(columns, ", ") + " from unnest($1::text[]) s(state), " +
 			"(values (null::timestamptz), (now())) e(lease_until)",
-		slices.DeleteFunc(states, func(state string) bool { return state == s.Leased })
+		slices.DeleteFunc(states, func(state string) bool { return state == q.Leased })
 }
 
 // plan is what a query plan tells of how a query gets its rows.
 type plan struct {
-	sorts bool
-	reads []relation
+	sorts   bool
+	filters bool // reads all rows of a table to find some
+	reads   []relation
 }
 
 // relation is a table that a plan reads.
@@ -147,6 +176,7 @@ type node struct {
 	Parent   string `json:"Parent Relationship"`
 	Schema   string `json:"Schema"`
 	Relation string `json:"Relation Name"`
+	Filter   string `json:"Filter"`
 	Plans    []node `json:"Plans"`
 }
 
@@ -168,6 +198,7 @@ func (p *plan) add(n node) {
 		return
 	}
 	p.sorts = p.sorts || n.Type == "Sort" || n.Type == "Incremental Sort"
+	p.filters = p.filters || n.Type == "Seq Scan" && n.Filter != ""
 	if read := (relation{n.Schema, n.Relation}); n.Relation != "" && !slices.Contains(p.reads, read) {
 		p.reads = append(p.reads, read)
 	}

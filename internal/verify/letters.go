@@ -11,14 +11,10 @@ import (
 	"github.com/lease-governance/leasereaper/internal/catalog"
 )
 
-// deadLetters checks the table of the dead letters, and the privilege to copy whole
-// rows of the queue.
+// deadLetters checks the table of the dead letters.
 func (v *verifier) deadLetters(ctx context.Context) error {
 	if v.target.Letters == nil {
 		return nil
-	}
-	if v.queue != nil && !v.queue.SelectAll {
-		v.lacks(v.queue, "select")
 	}
 	needs := []columnSpec{
 		{"dead_letter_id", nil, "uuid primary key default gen_random_uuid()", reads},
@@ -41,13 +37,15 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 		"job_id": varies, "job_kind": varies, "attempts": varies, "max_attempts": varies, "job": varies,
 		"final_error": v.target.FinalError, "moved_by": actorName,
 	}}
-	if v.target.Columns.JobKind == "" {
+	if v.target.Queue.JobKind == "" {
 		move.values["job_kind"] = ""
 	}
 	redrive := write{"redrive", severityWarning, map[string]any{"redriven_at": varies, "redriven_by": actorName}}
 
 	v.requiredColumns(t, move)
 	v.identity(t, "redrive and purge", severityWarning, true)
+	v.remote(t, "A redrive or a purge")
+	v.letterKey(t)
 	v.copied(t)
 	v.uniqueValues(t)
 	if err := v.writes(ctx, t, move, redrive); err != nil {
@@ -57,10 +55,20 @@ func (v *verifier) deadLetters(ctx context.Context) error {
 	return v.statements(ctx, t, v.target.Insert(jsonb))
 }
 
+// letterKey checks whether something makes a letter's id unique.
+func (v *verifier) letterKey(t *catalog.Table) {
+	const id = "dead_letter_id"
+	if t.Column(id) != nil && !t.HasKey(id) && t.Stored() {
+		v.warn("key_missing", at(t, id), uniqueIndex(t, id),
+			"Nothing makes the id unique: letters with the same id are redriven or purged as one, "+
+				"and finding one reads the whole table.")
+	}
+}
+
 // keyType is the type of the queue's key.
 func (v *verifier) keyType() string {
 	if v.queue != nil {
-		if column := v.queue.Column(v.target.Columns.JobID); column != nil {
+		if column := v.queue.Column(v.target.Queue.JobID); column != nil {
 			return column.TypeSQL
 		}
 	}
@@ -95,16 +103,16 @@ func (v *verifier) copied(t *catalog.Table) {
 	if v.queue == nil {
 		return
 	}
-	c := v.target.Columns
+	q := v.target.Queue
 	for _, copied := range []struct {
 		letter, queue  string
 		types          []string // others are reported already; empty: any type
 		code, severity string
 	}{
-		{"job_id", c.JobID, keys, "key_type", severityError},
-		{"job_kind", c.JobKind, nil, "column_type", severityError},
-		{"attempts", c.Attempts, counts, "column_type", severityWarning},
-		{"max_attempts", c.MaxAttempts, counts, "column_type", severityWarning},
+		{"job_id", q.JobID, keys, "key_type", severityError},
+		{"job_kind", q.JobKind, nil, "column_type", severityError},
+		{"attempts", q.Attempts, counts, "column_type", severityWarning},
+		{"max_attempts", q.MaxAttempts, counts, "column_type", severityWarning},
 	} {
 		letter, queue := t.Column(copied.letter), v.queue.Column(copied.queue)
 		if letter == nil || queue == nil {
@@ -113,7 +121,7 @@ func (v *verifier) copied(t *catalog.Table) {
 		other := func(c *catalog.Column) bool { return copied.types != nil && !slices.Contains(copied.types, c.Type) }
 		if problem := misfit(letter, queue); problem != "" && !other(letter) && !other(queue) {
 			change := fmt.Sprintf("type %[1]s using %[2]s::text::%[1]s", queue.TypeSQL, quote(letter.Name))
-			v.add(copied.severity, copied.code, at(t, letter.Name), alter(t, letter.Name, change),
+			v.add(copied.severity, copied.code, at(t, letter.Name), unlessView(t, alter(t, letter.Name, change)),
 				"The column is of type %s, and the queue's %s is of type %s: %s.",
 				letter.TypeSQL, quote(queue.Name), queue.TypeSQL, problem)
 		}
@@ -141,7 +149,7 @@ func misfit(letter, queue *catalog.Column) string {
 
 // kindRequired reports letters that must have a kind, which jobs need not have.
 func (v *verifier) kindRequired(t *catalog.Table) {
-	letter, queue := t.Column("job_kind"), v.queue.Column(v.target.Columns.JobKind)
+	letter, queue := t.Column("job_kind"), v.queue.Column(v.target.Queue.JobKind)
 	if letter == nil || queue == nil || !letter.NotNull || queue.NotNull || !v.queue.Stored() {
 		return
 	}
@@ -206,7 +214,7 @@ func (v *verifier) uniqueValues(t *catalog.Table) {
 			fix += fmt.Sprintf(";\ncreate index on %s (\"job_id\")", t.SQL)
 		}
 		v.warn("key_type", at(t, column), fix,
-			"The unique index %s takes one letter with the same %s: the next one, also of a job that was sent back "+
+			"The index %s takes one letter with the same %s: the next one, also of a job that was sent back "+
 				"and dies again, cannot be stored.", key.Index, strings.Join(key.Columns, ", "))
 	}
 }

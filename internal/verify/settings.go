@@ -48,7 +48,7 @@ func (v *verifier) settings(ctx context.Context) error {
 // settingsTable checks the table of the settings.
 func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	t, err := v.table(ctx, "settings table", v.target.Settings, []columnSpec{
-		{"key", texts, "text primary key", locks},
+		{"key", unpadded, "text primary key", locks},
 		{"value", boolTypes, "text", locks},
 		{"updated_at", nil, "timestamptz not null default now()", noPrivileges},
 		{"updated_by", nil, "text not null default current_user", noPrivileges},
@@ -62,10 +62,13 @@ func (v *verifier) settingsTable(ctx context.Context) (*catalog.Table, error) {
 	}
 	v.identity(t, "change of a setting", severityWarning, false)
 	if t.Stored() && !t.HasKey("key") {
-		v.error("key_missing", at(t, "key"), fmt.Sprintf(`create unique index%s on %s ("key")`, concurrently(t), t.SQL),
+		v.error("key_missing", at(t, "key"), uniqueIndex(t, "key"),
 			"Nothing makes the key unique, and a setting that is in the table twice is an error.")
 	}
 	longest := slices.MaxFunc(gates.Keys(), func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	if err := v.fence(ctx, t); err != nil {
+		return t, err
+	}
 	if err := v.writes(ctx, t, write{"change of a setting", severityWarning, map[string]any{
 		"key": longest, "value": varies, "updated_at": varies, "updated_by": actorName,
 	}}); err != nil {

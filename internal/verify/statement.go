@@ -27,6 +27,9 @@ set local lock_timeout = '1s'`
 // codeOf are the codes of what PostgreSQL rejects, by SQLSTATE.
 var codeOf = map[string]string{
 	"22P02": "column_type",       // a constant is none of the column's type
+	"22003": "column_type",       // a number is out of its range
+	"22007": "column_type",       // it is no time
+	"22008": "column_type",       // it is out of the range of times
 	"42804": "column_type",       // an expression is of another type
 	"42883": "column_type",       // no operator compares the types
 	"42501": "privilege_missing", // on what the statement uses besides the table

@@ -25,8 +25,16 @@ const (
 	locks        = "select, lock" // a policy may keep the role from locking a row
 	reads        = "select"
 	inserts      = "insert"
-	updates      = "select, update"
+	updates      = "update"
 )
+
+// Types of times.
+const (
+	zoned    = "timestamp with time zone"
+	zoneless = "timestamp without time zone"
+)
+
+func isTime(typeSQL string) bool { return typeSQL == zoned || typeSQL == zoneless }
 
 // enum stands for the type of any column with labels.
 const enum = "enum"
@@ -35,7 +43,9 @@ const enum = "enum"
 var (
 	texts     = []string{"text", "character varying", "character", "citext", "name"}
 	counts    = []string{"integer", "bigint", "smallint"}
-	instants  = []string{"timestamp with time zone"}
+	lengths   = append(slices.Clone(counts), "numeric", "double precision", "real")
+	instants  = []string{zoned}
+	unpadded  = slices.DeleteFunc(slices.Clone(texts), func(name string) bool { return name == "character" })
 	boolTypes = append([]string{"boolean", "jsonb", "json"}, labels...)
 	labels    = append(slices.Clone(texts), enum)
 	keys      = append([]string{"uuid", "bigint", "integer", "smallint", "numeric"}, texts...)
@@ -83,13 +93,24 @@ func (v *verifier) column(t *catalog.Table, n columnSpec) {
 	case column == nil:
 		v.blocksQueries = true
 		v.error("column_missing", at(t, n.name),
-			fmt.Sprintf("alter table %s add column %s %s", t.SQL, quote(n.name), n.definition),
+			unlessView(t, fmt.Sprintf("alter table %s add column %s %s", t.SQL, quote(n.name), n.definition)),
 			"The column does not exist.")
 	case len(n.types) > 0 && !slices.Contains(n.types, typeOf(column)):
 		v.blocksQueries = true
 		v.error("column_type", at(t, n.name), retype(t, n.name, n.types[0]),
-			"The column is of type %s and should be of type %s.", column.Type, n.types[0])
+			"The column is of type %s and should be of type %s.%s", column.Type, n.types[0], v.hint(column, n))
 	}
+}
+
+// hint names the other way out for a time with a zone, or without one.
+func (v *verifier) hint(column *catalog.Column, n columnSpec) string {
+	switch want := n.types[0]; {
+	case want == zoned && column.Type == zoneless:
+		return " If it holds UTC, set Table.TimesInUTC instead."
+	case want == zoneless && column.Type == zoned:
+		return " Table.TimesInUTC is for columns without a time zone."
+	}
+	return ""
 }
 
 // typeOf is the type of a column for a list of types.

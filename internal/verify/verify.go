@@ -16,18 +16,13 @@ import (
 
 	"github.com/lease-governance/leasereaper/gates"
 	"github.com/lease-governance/leasereaper/internal/catalog"
-	"github.com/lease-governance/leasereaper/internal/pgtext"
+	"github.com/lease-governance/leasereaper/internal/mapping"
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// Target is the set-up that is checked. No name in it is quoted; JobKind and
-// LastError are empty where the queue has no such column.
+// Target is the set-up that is checked. No name in it is quoted.
 type Target struct {
-	Queue   pgx.Identifier
-	Columns struct {
-		JobID, JobKind, State, Attempts, MaxAttempts, ScheduledAt, LeaseOwner, LeaseUntil, LastError string
-	}
-	States struct{ Leased, RetryWaiting, DeadLetter string }
+	Queue mapping.Queue
 
 	Stale string // SQL: the row q has a stale lease
 	Scope any    // the $1 of Stale
@@ -43,6 +38,7 @@ type Target struct {
 
 	Letters  pgx.Identifier // nil: another mover
 	Function pgx.Identifier // nil: another mover
+	Redrives bool           // the jobs that are moved can be redriven
 }
 
 // Problem is one thing that is wrong, as package reaper reports it.
@@ -69,15 +65,9 @@ type verifier struct {
 // Problems returns all problems of a set-up, worst first. It makes the transaction
 // read-only. The error says that nothing could be checked.
 func Problems(ctx context.Context, tx pgx.Tx, target Target) ([]Problem, error) {
-	leased, err := pgtext.Label(target.States.Leased)
-	if err != nil {
-		return nil, err
-	}
-	c := target.Columns
-	v := &verifier{target: target, tx: tx, names: strings.NewReplacer(
-		"{queue}", target.Queue.Sanitize(), "{job_id}", quote(c.JobID), "{state}", quote(c.State), "{leased}", leased,
-		"{lease_until}", quote(c.LeaseUntil), "{stale}", target.Stale,
-	)}
+	names := target.Queue.Names() // their faults were New's
+	names.Add("stale", target.Stale)
+	v := &verifier{target: target, tx: tx, names: strings.NewReplacer(names.Pairs...)}
 	for _, check := range []func(context.Context) error{
 		v.server, v.queueTable, v.deadLetters, v.moverFunction, v.settings,
 	} {
@@ -108,9 +98,12 @@ func (v *verifier) add(severity, code, object, fix, message string, args ...any)
 
 // sqlSettings makes the transaction read-only, since a savepoint does not begin as
 // one. The server would compile the catalogs' statements, which takes a second for
-// some of them and a millisecond to run.
+// some of them and a millisecond to run. Types are told by their names, which the
+// server prints in quotes for a role that has it quote all identifiers.
 const sqlSettings = `-- verify.settings
-select set_config('transaction_read_only', 'on', true), set_config('jit', 'off', true)`
+select set_config('transaction_read_only', 'on', true),
+  set_config('jit', 'off', true),
+  set_config('quote_all_identifiers', 'off', true)`
 
 // sqlServer reads what is true of the whole connection.
 const sqlServer = `-- verify.server
@@ -157,7 +150,7 @@ func quote(column string) string { return pgx.Identifier{column}.Sanitize() }
 // at names a column of a table.
 func at(t *catalog.Table, column string) string { return t.SQL + "." + quote(column) }
 
-// alter is the statement that changes a column.
+// alter is the statement that changes a column of a table.
 func alter(t *catalog.Table, column, change string) string {
 	return fmt.Sprintf("alter table %s alter column %s %s", t.SQL, quote(column), change)
 }
@@ -171,7 +164,20 @@ func nullable(t *catalog.Table, column *catalog.Column) string {
 	return retype(t, column.Name, column.Base)
 }
 
-// retype is the statement that gives a column another type.
+// retype is the statement that gives a column another type, or nothing for a column of
+// a view. A time gets a zone, or loses it, as one in UTC.
 func retype(t *catalog.Table, column, typeSQL string) string {
-	return alter(t, column, fmt.Sprintf("type %s using %s::%s", typeSQL, quote(column), typeSQL))
+	using := quote(column) + "::" + typeSQL
+	if c := t.Column(column); isTime(typeSQL) && c != nil && isTime(c.Type) {
+		using = quote(column) + " at time zone 'utc'"
+	}
+	return unlessView(t, alter(t, column, "type "+typeSQL+" using "+using))
+}
+
+// unlessView is a statement that changes a table's columns, which no view can take.
+func unlessView(t *catalog.Table, sql string) string {
+	if t.Kind == "v" || t.Kind == "m" {
+		return ""
+	}
+	return sql
 }

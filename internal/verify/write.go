@@ -148,14 +148,11 @@ func rowOf(t *catalog.Table, check catalog.Check, w write) (row, values string, 
 	for i, name := range check.Columns {
 		value, written := w.values[name]
 		text, isText := value.(string)
-		literal, err := pgtext.Label(text)
-		if text == "" { // no name, but a value
-			literal, err = "''", nil
-		}
+		literal := pgtext.Literal(text)
 		texts[i] = fmt.Sprintf("%s %q", name, text)
 		if written && value == nil {
 			literal, texts[i] = "null", name+" NULL"
-		} else if !isText || err != nil {
+		} else if !isText {
 			return "", "", false
 		}
 		as := name

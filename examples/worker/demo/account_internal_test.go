@@ -126,7 +126,7 @@ func TestCompareFindsAMetricThatIsWrong(t *testing.T) {
 		"of another kind":         {[]string{`worker_jobs_total{outcome="succeeded",kind="sing"} 1`, buried}, false},
 		"of another outcome":      {[]string{`worker_jobs_total{outcome="retried",kind="send"} 1`, buried}, false},
 		"a reaper that lies": {[]string{succeeded, buried,
-			`leasereaper_settled_total{outcome="reset_to_retry_waiting",kind="send",source="loop"} 1`}, false},
+			`leasereaper_reaped_total{outcome="reset_to_retry_waiting",kind="send",source="loop"} 1`}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -141,10 +141,10 @@ func witnessed(events []event, worker string) counts {
 }
 
 // counts adds up what a worker says of leases: of its own, and of those that its
-// reaper settled.
+// reaper reaped.
 func (m metrics) counts() counts {
 	total := counts{}
-	for _, name := range []string{"worker_jobs_total", "leasereaper_settled_total"} {
+	for _, name := range []string{"worker_jobs_total", "leasereaper_reaped_total"} {
 		for _, metric := range m[name].GetMetric() {
 			labels := labelsOf(metric)
 			end := ending{labels["outcome"], labels["kind"]}

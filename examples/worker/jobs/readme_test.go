@@ -19,7 +19,7 @@ var _ work.Handler = sendInvoice
 func sendInvoice(ctx context.Context, job queue.Job) (work.Done, error) {
 	pdf, err := render(ctx, job.Payload) // stops when ctx ends: the lease is lost, or the worker is being stopped
 	if err != nil {
-		return work.Done{}, err // counts a try; the last one makes a dead letter
+		return work.Done{}, err // counts an attempt; the last one makes a dead letter
 	}
 	return work.Done{Effects: func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `insert into invoice (job_id, pdf) values ($1, $2)`, job.ID, pdf)

@@ -18,8 +18,8 @@ const (
 
 // What a pass came to.
 const (
-	settled = "settled" // it settled jobs, or had some rejected
-	idle    = "idle"    // nothing was stale
+	reaped  = "reaped" // it reaped jobs, or had some rejected
+	idle    = "idle"   // nothing was stale
 	refused = "refused"
 	failed  = "error"
 )
@@ -28,7 +28,7 @@ const (
 type Metrics struct {
 	registry *prometheus.Registry
 
-	settled     *prometheus.CounterVec
+	reaped      *prometheus.CounterVec
 	failures    *prometheus.CounterVec
 	pass        *prometheus.HistogramVec
 	overdue     prometheus.Histogram
@@ -42,8 +42,8 @@ type Metrics struct {
 func New(kinds []string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		settled: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "leasereaper_settled_total",
+		reaped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "leasereaper_reaped_total",
 			Help: "Jobs with a stale lease that were reset or moved to the dead letters.",
 		}, []string{"outcome", "kind", "source"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -56,8 +56,8 @@ func New(kinds []string) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // 1 ms to 65 s
 		}, []string{"result", "source"}),
 		overdue: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "leasereaper_settled_overdue_seconds",
-			Help:    "How long after its end a stale lease was settled.",
+			Name:    "leasereaper_reaped_overdue_seconds",
+			Help:    "How long after its end a stale lease was reaped.",
 			Buckets: []float64{0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600},
 		}),
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -70,7 +70,7 @@ func New(kinds []string) *Metrics {
 			Buckets: []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600},
 		}, []string{"kind"}),
 	}
-	m.registry.MustRegister(m.settled, m.failures, m.pass, m.overdue, m.jobs, m.jobDuration,
+	m.registry.MustRegister(m.reaped, m.failures, m.pass, m.overdue, m.jobs, m.jobDuration,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.begin(kinds)
 	return m
@@ -80,12 +80,12 @@ func New(kinds []string) *Metrics {
 func (m *Metrics) begin(kinds []string) {
 	for _, source := range []string{Loop, Job} {
 		m.failures.WithLabelValues(source)
-		for _, result := range []string{settled, idle, refused, failed} {
+		for _, result := range []string{reaped, idle, refused, failed} {
 			m.pass.WithLabelValues(result, source)
 		}
 		for _, kind := range kinds {
-			m.settled.WithLabelValues(reaper.ActionReset, kind, source)
-			m.settled.WithLabelValues(reaper.ActionMoved, kind, source)
+			m.reaped.WithLabelValues(reaper.ActionReset, kind, source)
+			m.reaped.WithLabelValues(reaper.ActionMoved, kind, source)
 		}
 	}
 	for _, kind := range kinds {
@@ -121,7 +121,7 @@ func (m *Metrics) Passed(source string, pass reaper.Pass) {
 	}
 	m.failures.WithLabelValues(source).Add(float64(pass.Result.FailedCount))
 	for _, action := range pass.Result.Actions {
-		m.settled.WithLabelValues(action.Action, action.JobKind, source).Inc()
+		m.reaped.WithLabelValues(action.Action, action.JobKind, source).Inc()
 		m.overdue.Observe(max(action.Overdue, time.Duration(0)).Seconds())
 	}
 }
@@ -133,7 +133,7 @@ func resultOf(pass reaper.Pass) string {
 	case pass.Result.Refused:
 		return refused
 	case len(pass.Result.Actions)+pass.Result.FailedCount > 0:
-		return settled
+		return reaped
 	}
 	return idle
 }

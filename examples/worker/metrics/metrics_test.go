@@ -74,8 +74,8 @@ func TestEverySeriesIsThereFromTheStart(t *testing.T) {
 
 	for _, kind := range []string{"send", "resize"} {
 		for _, source := range []string{"loop", "job"} {
-			require.Zero(t, value(t, m, "leasereaper_settled_total", labels{"outcome": "reset_to_retry_waiting", "kind": kind, "source": source}))
-			require.Zero(t, value(t, m, "leasereaper_settled_total", labels{"outcome": "moved_to_dead_letter", "kind": kind, "source": source}))
+			require.Zero(t, value(t, m, "leasereaper_reaped_total", labels{"outcome": "reset_to_retry_waiting", "kind": kind, "source": source}))
+			require.Zero(t, value(t, m, "leasereaper_reaped_total", labels{"outcome": "moved_to_dead_letter", "kind": kind, "source": source}))
 		}
 		for _, outcome := range []string{"succeeded", "retried", "buried", "given_back", "lost", "unknown"} {
 			require.Zero(t, value(t, m, "worker_jobs_total", labels{"outcome": outcome, "kind": kind}))
@@ -84,7 +84,7 @@ func TestEverySeriesIsThereFromTheStart(t *testing.T) {
 	}
 	for _, source := range []string{"loop", "job"} {
 		require.Zero(t, value(t, m, "leasereaper_failures_total", labels{"source": source}))
-		for _, result := range []string{"settled", "idle", "refused", "error"} {
+		for _, result := range []string{"reaped", "idle", "refused", "error"} {
 			require.Zero(t, value(t, m, "leasereaper_pass_seconds", labels{"result": result, "source": source}))
 		}
 	}
@@ -97,15 +97,15 @@ func TestAPassIsCountedAsWhatItCameTo(t *testing.T) {
 	action := reaper.Action{Action: reaper.ActionReset, JobKind: "send", Overdue: -time.Second}
 
 	tests := map[string]struct {
-		pass              reaper.Pass
-		result            string
-		settled, failures float64
+		pass             reaper.Pass
+		result           string
+		reaped, failures float64
 	}{
 		"an error":          {reaper.Pass{Err: errors.New("no")}, "error", 0, 0},
 		"a refusal":         {reaper.Pass{Result: &reaper.ApplyResult{Refused: true}}, "refused", 0, 0},
 		"nothing was stale": {reaper.Pass{Result: &reaper.ApplyResult{}}, "idle", 0, 0},
-		"jobs were settled": {reaper.Pass{Result: &reaper.ApplyResult{Actions: []reaper.Action{action, action}}}, "settled", 2, 0},
-		"all were rejected": {reaper.Pass{Result: &reaper.ApplyResult{FailedCount: 3}}, "settled", 0, 3},
+		"jobs were reaped":  {reaper.Pass{Result: &reaper.ApplyResult{Actions: []reaper.Action{action, action}}}, "reaped", 2, 0},
+		"all were rejected": {reaper.Pass{Result: &reaper.ApplyResult{FailedCount: 3}}, "reaped", 0, 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,16 +114,16 @@ func TestAPassIsCountedAsWhatItCameTo(t *testing.T) {
 
 			m.Passed(metrics.Loop, test.pass)
 
-			for _, result := range []string{"settled", "idle", "refused", "error"} {
+			for _, result := range []string{"reaped", "idle", "refused", "error"} {
 				want := 0.0
 				if result == test.result {
 					want = 1
 				}
 				require.InDelta(t, want, value(t, m, "leasereaper_pass_seconds", labels{"result": result, "source": "loop"}), 0, result)
 			}
-			require.InDelta(t, test.settled, value(t, m, "leasereaper_settled_total",
+			require.InDelta(t, test.reaped, value(t, m, "leasereaper_reaped_total",
 				labels{"outcome": "reset_to_retry_waiting", "kind": "send", "source": "loop"}), 0)
-			require.InDelta(t, test.settled, value(t, m, "leasereaper_settled_overdue_seconds", nil), 0)
+			require.InDelta(t, test.reaped, value(t, m, "leasereaper_reaped_overdue_seconds", nil), 0)
 			require.InDelta(t, test.failures, value(t, m, "leasereaper_failures_total", labels{"source": "loop"}), 0)
 		})
 	}

@@ -38,8 +38,8 @@ func TestTheMetricsSayWhatTheTablesSay(t *testing.T) {
 			}))
 
 			want := []string{
-				count("leasereaper_settled_total", 4, "send_invoice", "moved_to_dead_letter", test.source),
-				count("leasereaper_settled_total", 7, "resize_image", "reset_to_retry_waiting", test.source),
+				count("leasereaper_reaped_total", 4, "send_invoice", "moved_to_dead_letter", test.source),
+				count("leasereaper_reaped_total", 7, "resize_image", "reset_to_retry_waiting", test.source),
 				count("worker_jobs_total", 10+7, "resize_image", "succeeded", ""), // and those that were reset
 				count("worker_jobs_total", 5, "charge_card", "succeeded", ""),
 				count("worker_jobs_total", 3+5+3, "charge_card", "retried", ""), // once, or twice

@@ -30,7 +30,7 @@ func applyMany() Scenario {
 	}
 }
 
-// inBatches makes a contender that settles a turn's jobs in batches.
+// inBatches makes a contender that reaps a turn's jobs in batches.
 func inBatches(batch int, name string, entrant Make) Make {
 	return func(pool *pgxpool.Pool) (Contender, error) {
 		one, err := entrant(pool)

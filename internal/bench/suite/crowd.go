@@ -42,7 +42,7 @@ func crowd() Scenario {
 	}
 }
 
-// drainTogether returns how many rows a second reapers settle together.
+// drainTogether returns how many rows a second reapers reap together.
 func (env *Env) drainTogether(ctx context.Context, reapers int) (rate float64, err error) {
 	err = env.on(ctx, env.scattered(), func(q *bed.Queue) error {
 		list := make([]*reaper.Reaper, reapers)
@@ -62,7 +62,7 @@ func (env *Env) drainTogether(ctx context.Context, reapers int) (rate float64, e
 	return rate, err
 }
 
-// warmReaper returns a reaper with a connection of its own, which has settled one
+// warmReaper returns a reaper with a connection of its own, which has reaped one
 // job.
 func warmReaper(ctx context.Context, q *bed.Queue) (*reaper.Reaper, error) {
 	pool, err := q.Connect(ctx)
@@ -77,7 +77,7 @@ func warmReaper(ctx context.Context, q *bed.Queue) (*reaper.Reaper, error) {
 	return lib, err
 }
 
-// drainAll has every reaper drain at once, and returns how many jobs they settled.
+// drainAll has every reaper drain at once, and returns how many jobs they reaped.
 func drainAll(ctx context.Context, list []*reaper.Reaper, batch int) (done int, err error) {
 	results, errs := make([]*reaper.DrainResult, len(list)), make([]error, len(list))
 	var group sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 	"github.com/lease-governance/leasereaper/reaper"
 )
 
-// drain settles a backlog that is the whole table.
+// drain reaps a backlog that is the whole table.
 func drain() Scenario {
 	return Scenario{
 		Name:  "drain",
@@ -59,7 +59,7 @@ func (env *Env) drainLibrary(ctx context.Context, q *bed.Queue, r *Result) (int6
 		return 0, err
 	}
 	if done := result.ResetCount + result.DeadLetterCount; done != env.Rows {
-		return 0, fmt.Errorf("the drain settled %d jobs, not %d", done, env.Rows)
+		return 0, fmt.Errorf("the drain reaped %d jobs, not %d", done, env.Rows)
 	}
 	r.find("WAL a row", stat.Exactly(float64(bytes)/float64(env.Rows)), "bytes", atMost(755))
 	r.find("time of a batch, last tenth against first", diary.growth(), "x", atMost(1.2))

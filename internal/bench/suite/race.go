@@ -21,7 +21,7 @@ type Race struct {
 	Warmups int // rounds that do not count: a new connection is slow at first
 	Rounds  int
 	Limit   int
-	// Want is how many jobs a turn has to settle. Nil: as many as its limit.
+	// Want is how many jobs a turn has to reap. Nil: as many as its limit.
 	Want *int
 	// Before is called before each turn, off the clock, unless it is nil.
 	Before func(ctx context.Context, limit int) error
@@ -75,7 +75,7 @@ func (race Race) check(count Count, want int) error {
 		want = *race.Want
 	}
 	if done.Jobs() != want {
-		return fmt.Errorf("settled %d jobs, not %d", done.Jobs(), want)
+		return fmt.Errorf("reaped %d jobs, not %d", done.Jobs(), want)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func refuser(pool *pgxpool.Pool) (func(context.Context) error, error) {
 	return func(ctx context.Context) error {
 		result, err := lib.Apply(ctx, actor, 1000)
 		if err == nil && !result.Refused {
-			err = fmt.Errorf("it was not refused, and settled %d jobs", len(result.Actions))
+			err = fmt.Errorf("it was not refused, and reaped %d jobs", len(result.Actions))
 		}
 		return err
 	}, err

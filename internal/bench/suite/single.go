@@ -23,8 +23,8 @@ var _ Make = Single
 //go:embed single.sql
 var sqlSingle string
 
-// settled is a row of sqlSingle: what the library's result says of a job.
-type settled struct {
+// reaped is a row of sqlSingle: what the library's result says of a job.
+type reaped struct {
 	jobID        pgtype.UUID
 	spent        bool
 	attempts     int32
@@ -39,15 +39,15 @@ func Single(pool *pgxpool.Pool) (Contender, error) {
 		if err != nil {
 			return nil, err
 		}
-		jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s settled, err error) {
+		jobs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s reaped, err error) {
 			err = row.Scan(&s.jobID, &s.spent, &s.attempts, &s.scheduledAt, &s.deadLetterID)
 			return s, err
 		})
-		return func() (Tally, error) { return tallySettled(jobs), nil }, err
+		return func() (Tally, error) { return tallyReaped(jobs), nil }, err
 	}}, nil
 }
 
-func tallySettled(jobs []settled) (t Tally) {
+func tallyReaped(jobs []reaped) (t Tally) {
 	for _, job := range jobs {
 		if job.spent {
 			t.Moves++

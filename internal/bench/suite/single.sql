@@ -24,7 +24,7 @@ claimed as materialized (
     limit $2::bigint
     for update of q skip locked
 ),
-settled as (
+reaped as (
     update job_queue q
     set state = case when q.attempts + 1 >= q.max_attempts then 'dead_letter' else 'retry_waiting' end,
         attempts = q.attempts + 1,
@@ -51,6 +51,6 @@ moved as (
 )
 select c.job_id, c.spent, s.attempts, s.scheduled_at, m.dead_letter_id
 from claimed c
-join settled s on s.job_id = c.job_id
+join reaped s on s.job_id = c.job_id
 left join moved m on m.job_id = c.job_id
 order by c.lease_until, c.job_id

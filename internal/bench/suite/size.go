@@ -17,7 +17,7 @@ type Size struct {
 	Backlogs []int // stale rows, for the plot
 }
 
-// warmUp is how many jobs a warm-up settles: few, for the backlog is for the
+// warmUp is how many jobs a warm-up reaps: few, for the backlog is for the
 // rounds that count.
 const warmUp = 100
 

@@ -50,7 +50,7 @@ func backlogs() Scenario {
 }
 
 // backlog has contenders reap small batches of a backlog that stays as long as it
-// is: as many workers die as jobs were settled.
+// is: as many workers die as jobs were reaped.
 func (env *Env) backlog(ctx context.Context, stale int) (samples Samples, err error) {
 	err = env.on(ctx, env.shape(stale), func(q *bed.Queue) error {
 		list, err := connect(ctx, q, Library, Oracle)

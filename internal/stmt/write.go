@@ -29,11 +29,7 @@ const (
 //	$6 delays      bigint[], seconds
 const sqlReset = `-- reaper.reset
 update {queue} q
-set {state} = {retry_waiting},
-  {attempts} = u.attempts,
-  {scheduled_at} = now() + make_interval(secs => u.delay_sec),
-  {lease_owner} = null,
-  {lease_until} = null{set_error}
+set {set_reset}
 from unnest(
   array_cat(array(select k.{job_id} from {queue} k where false), $3),
   $4::tid[], $5::bigint[], $6::bigint[]
@@ -41,8 +37,8 @@ from unnest(
 where {match}
   and ` + condStaleByKey + `
   and $2::text is not null
-returning u.n, q.{scheduled_at} as scheduled_at,
-  q.{state} = {retry_waiting} and q.{attempts} = u.attempts and q.{scheduled_at} is not null as as_written`
+returning u.n, {scheduled} as scheduled_at,
+  {is_reset} and {counted} and q.{scheduled_at} is not null as as_written`
 
 // sqlClose takes moved jobs out of the queue, after their dead letters were stored,
 // and returns what sqlReset returns but for the time.
@@ -50,10 +46,7 @@ returning u.n, q.{scheduled_at} as scheduled_at,
 //	$1 to $5 as of sqlReset
 const sqlClose = `-- reaper.close
 update {queue} q
-set {state} = {dead_letter},
-  {attempts} = u.attempts,
-  {lease_owner} = null,
-  {lease_until} = null{set_error}
+set {set_close}
 from unnest(
   array_cat(array(select k.{job_id} from {queue} k where false), $3),
   $4::tid[], $5::bigint[]
@@ -62,7 +55,7 @@ where {match}
   and ` + condStaleByKey + `
   and $2::text is not null
 returning u.n,
-  q.{state} = {dead_letter} and q.{attempts} = u.attempts as as_written`
+  {is_closed} and {counted} as as_written`
 
 // checked makes sqlReset or sqlClose fail, by a division by zero, unless each job
 // was written once and as it was meant. A commit that travels with it is then not
@@ -91,14 +84,14 @@ join written w on c.checked = 1`
 //	$4 attempts   bigint[], the bumped ones
 const sqlBump = `-- reaper.bump
 update {queue} q
-set {attempts} = u.attempts
+set {counter} = u.attempts
 from unnest(
   array_cat(array(select k.{job_id} from {queue} k where false), $2),
   $3::tid[], $4::bigint[]
 ) with ordinality as u(job_id, address, attempts, n)
 where {match}
   and ` + condStaleByKey + `
-returning u.n, q.{state} = {leased} and q.{attempts} = u.attempts as as_written`
+returning u.n, {is_leased} and {counted} as as_written`
 
 // sqlCloseMoved takes jobs out of the queue that such a mover has moved, unless it
 // did so itself. Of each row that it changed it returns the id, and whether the row is as
@@ -111,27 +104,37 @@ returning u.n, q.{state} = {leased} and q.{attempts} = u.attempts as as_written`
 //	$4 attempts    bigint[], the bumped ones
 const sqlCloseMoved = `-- reaper.close_moved
 update {queue} q
-set {state} = {dead_letter},
-  {lease_owner} = null,
-  {lease_until} = null{set_error}
+set {set_closed}
 from unnest(
   array_cat(array(select k.{job_id} from {queue} k where false), $3),
   $4::bigint[]
 ) as u(job_id, attempts)
 where q.{job_id} = u.job_id
-  and q.{attempts} = u.attempts
+  and {counted}
   and ` + condStaleByKey + `
   and $2::text is not null
 returning q.{job_id}::text,
-  coalesce(q.{state} = {dead_letter} and q.{attempts} = u.attempts, false) as as_written`
+  coalesce({is_closed} and {counted}, false) as as_written`
+
+// sqlLeft is sqlCloseMoved for a queue that cannot tell a moved job from a free one: it
+// writes nothing, and returns the jobs that the mover has not removed.
+const sqlLeft = `-- reaper.left
+select q.{job_id}::text, false as as_written
+from unnest(
+  array_cat(array(select k.{job_id} from {queue} k where false), $3),
+  $4::bigint[]
+) as u(job_id, attempts)
+join {queue} q on q.{job_id} = u.job_id
+where {counted}
+  and ` + condStaleByKey + `
+  and $2::text is not null`
 
 // sqlUnclosed reads which of the moved jobs are still leased: a trigger prevented
-// the close. Served by the queue's key.
+// the close, or the mover wrote another lease. Served by the queue's key.
 //
-//	$1 scope
-//	$2 job ids  array of the key's type
+//	$1 job ids  array of the key's type
 const sqlUnclosed = `-- reaper.unclosed
 select q.{job_id}::text
 from {queue} q
-where q.{job_id} = any($2)
-  and (` + condStaleByKey + ` or q.{state} = {leased} and q.{lease_until} is null)`
+where q.{job_id} = any($1)
+  and {is_leased}`

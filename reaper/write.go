@@ -13,9 +13,9 @@ import (
 	"github.com/lease-governance/leasereaper/internal/pgtx"
 )
 
-// settle resets and moves the jobs of a batch: all at once, or in groups when that
+// write resets and moves the jobs of a batch: all at once, or in groups when that
 // was tried and some were rejected.
-func (a *attempt) settle(ctx context.Context, jobs []*claimedJob) error {
+func (a *attempt) write(ctx context.Context, jobs []*claimedJob) error {
 	var resets, moves []*claimedJob
 	for _, job := range jobs {
 		if job.exhausted {
@@ -24,29 +24,31 @@ func (a *attempt) settle(ctx context.Context, jobs []*claimedJob) error {
 			resets = append(resets, job)
 		}
 	}
-	settle := a.settleGroups
+	var err error
 	if a.mode == modeFast {
-		settle = a.settleAll
+		err = a.writeAll(ctx, resets, moves)
+	} else {
+		err = a.writeGroups(ctx, resets, moves)
 	}
-	err := settle(ctx, resets, moves)
 	if errors.Is(err, deadletter.ErrUnavailable) && len(resets) == 0 && !a.mayGoOn() {
-		return &blockedError{err} // there is nothing that could be settled without the mover
+		return &blockedError{err} // without the mover there is nothing to write
 	}
-	var settling *settleError
-	if err == nil || errors.Is(err, ErrOutcomeUnknown) || errors.As(err, &settling) {
+	var writing *writeError
+	if err == nil || errors.Is(err, ErrOutcomeUnknown) || errors.As(err, &writing) {
 		return err
 	}
-	return &settleError{err: err}
+	return &writeError{err: err}
 }
 
 // mayGoOn reports whether the attempt may claim another batch after this one.
-func (a *attempt) mayGoOn() bool { return a.more != nil && a.req.claims > 1 }
+func (a *attempt) mayGoOn() bool { return a.next != nil && a.req.claims > 1 }
 
-// settleAll writes everything in one exchange, and commits in it where nothing on
-// the client has a say before the commit: no hook, and no mover but the library's
-// own table. The server then checks that each row is stored as it was written, and
-// does not reach the commit otherwise. Another mover costs two exchanges more.
-func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) error {
+// writeAll writes everything in one exchange. The commit is in it too, where the client
+// has nothing to do before the commit: there is no hook, and no mover but deadletter.Table
+// or deadletter.InPlace. Then the server checks that each row is stored as it was written,
+// and fails before the commit if one is not. A function mover costs one exchange more, for
+// the commit; a mover in Go two, for the close and the commit.
+func (a *attempt) writeAll(ctx context.Context, resets, moves []*claimedJob) error {
 	commit := a.commitsInBatch(moves)
 	batch := &pgx.Batch{}
 	if !commit || a.tables.Code {
@@ -56,7 +58,7 @@ func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) er
 	finish := a.queueMove(batch, moves)
 	if !commit {
 		if err := a.tx.Send(ctx, batch); err != nil {
-			return fmt.Errorf("reaper: settle jobs: %w", err)
+			return fmt.Errorf("reaper: write jobs: %w", err)
 		}
 		return finish(ctx)
 	}
@@ -68,14 +70,14 @@ func (a *attempt) settleAll(ctx context.Context, resets, moves []*claimedJob) er
 		}
 		return nil
 	case pgtx.NotCommitted(err):
-		return &settleError{err: fmt.Errorf("reaper: settle jobs: %w", err), atCommit: atCommit}
+		return &writeError{err: fmt.Errorf("reaper: write jobs: %w", err), atCommit: atCommit}
 	}
 	return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 }
 
-// commitsInBatch reports whether nothing on the client has a say before the commit.
+// commitsInBatch reports whether the client has nothing to do before the commit.
 func (a *attempt) commitsInBatch(moves []*claimedJob) bool {
-	return pgtx.HasConn(a.r.db) && a.r.cfg.OnApply == nil && (len(moves) == 0 || a.r.letters != nil)
+	return pgtx.HasConn(a.r.db) && a.r.cfg.OnApply == nil && (len(moves) == 0 || a.r.inPlace || a.r.letters != nil)
 }
 
 // queueReset queues the reset of jobs, and tells of each row that was changed
@@ -106,7 +108,7 @@ func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	if len(jobs) == 0 {
 		return func(context.Context) error { return nil }
 	}
-	if a.r.letters == nil {
+	if !a.r.inPlace && a.r.letters == nil {
 		return a.queueMoverMove(batch, jobs)
 	}
 	sql := a.rows().InsertChecked
@@ -117,20 +119,30 @@ func (a *attempt) queueMove(batch *pgx.Batch, jobs []*claimedJob) func(context.C
 	batch.Queue(a.rows().CloseChecked, a.closeArgs(jobs)...).Query(discard)
 	return func(context.Context) error {
 		for _, job := range jobs {
-			letters.give(job)
+			a.giveReceipt(job, letters)
 		}
 		return nil
 	}
 }
 
-// letters are the ids of stored dead letters by those of their jobs. Jobs may share
+// letterIDs are the ids of stored dead letters by those of their jobs. Jobs may share
 // an id.
-type letters map[string][]string
+type letterIDs map[string][]string
 
-// queueLetters queues the insert of dead letters.
-func (a *attempt) queueLetters(batch *pgx.Batch, sql string, jobs []*claimedJob) letters {
-	stored := make(letters, len(jobs))
+// queueLetters queues the insert of dead letters. In place the jobs are their own.
+func (a *attempt) queueLetters(batch *pgx.Batch, sql string, jobs []*claimedJob) letterIDs {
+	stored := make(letterIDs, len(jobs))
+	if a.r.inPlace {
+		for _, job := range jobs {
+			stored[job.id] = append(stored[job.id], job.id)
+		}
+		return stored
+	}
 	args := []any{a.r.scope, ids(jobs), FinalErrorReaped, a.req.actor, addresses(jobs), bumped(jobs)}
+	if !a.plainStyles {
+		batch.Queue(letter.SQLPlainStyles)
+		defer batch.Queue(letter.SQLOwnStyles)
+	}
 	batch.Queue(sql, args...).Query(func(rows pgx.Rows) error {
 		var jobID, letterID string
 		_, err := pgx.ForEachRow(rows, []any{&jobID, &letterID}, func() error {
@@ -142,15 +154,16 @@ func (a *attempt) queueLetters(batch *pgx.Batch, sql string, jobs []*claimedJob)
 	return stored
 }
 
-// give gives a job the receipt of its letter, and reports whether there is one.
-func (stored letters) give(job *claimedJob) bool {
+// giveReceipt gives a job the receipt of its letter, and reports whether there is one.
+func (a *attempt) giveReceipt(job *claimedJob, stored letterIDs) bool {
 	own := stored[job.id]
 	if len(own) == 0 {
 		return false
 	}
 	stored[job.id] = own[1:]
 	job.receipt = &deadletter.Receipt{JobID: job.id, Document: letter.Receipt{
-		DeadLetterID: own[0], JobID: job.id, Attempts: job.bumped, FinalError: FinalErrorReaped,
+		DeadLetterID: own[0], JobID: job.id, Attempts: a.r.cfg.Queue.attemptsAfter(job),
+		FinalError: FinalErrorReaped,
 	}.JSON()}
 	return true
 }
