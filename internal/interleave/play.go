@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // ErrOpen is the error of a call that left its transaction open.
@@ -68,7 +67,7 @@ func (p *play) start(ctx context.Context, i int, call Call) {
 // run lets one participant after the other go on until all are done.
 func (p *play) run(ctx context.Context, choose Choose) error {
 	for {
-		if err := p.settle(ctx); err != nil {
+		if err := p.awaitAll(ctx); err != nil {
 			return err
 		}
 		possible := p.possible()
@@ -135,17 +134,6 @@ func (p *play) count(s state) int {
 		}
 	}
 	return n
-}
-
-// await waits for an event.
-func (p *play) await() error {
-	select {
-	case e := <-p.events:
-		p.note(e)
-		return nil
-	case <-time.After(patience):
-		return ErrStuck
-	}
 }
 
 // abandon ends the participants that are not done, after an error.

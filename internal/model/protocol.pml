@@ -29,10 +29,10 @@
 #define CRASHES 1 /* of whomever, at each step; a lost connection is one too */
 #endif
 
+/* Who locks rows. */
 #define NOBODY 0
-#define REAPER 1
-#define PLANNER 2
-#define REDRIVER 3
+#define REDRIVER 3 /* the reapers are 1 and 2 */
+#define GONE 4
 
 mtype = { ready, leased, succeeded, dead };
 
@@ -60,14 +60,25 @@ byte reaps[JOBS];  /* that were committed since the job was new or redriven */
 byte holder[JOBS]; /* the worker that has claimed the job last, from 1 */
 byte crashes = CRASHES;
 
+/* What must never be. All of these are false, and only there so that an error shows its name. */
+bool two_live_owners;
+bool attempts_lost_or_counted_twice;
+bool reaped_after_a_close;
+bool reaped_what_is_not_stale;
+bool changed_by_another_worker;
+bool letter_lost_or_left;
+
+#define must(condition, fault) assert((condition) || fault)
+
 #define stale(j) (state[j] == leased && left[j] == 0)
 
 /* BROKEN: a reaper's clock is ahead of the database's. */
 #ifdef OWN_CLOCK
-#define claimable(j) (state[j] == leased && locked[j] == NOBODY)
+#define seems_stale(j) (state[j] == leased)
 #else
-#define claimable(j) (stale(j) && locked[j] == NOBODY)
+#define seems_stale(j) stale(j)
 #endif
+#define claimable(j) (seems_stale(j) && locked[j] == NOBODY)
 
 /* The condition on which a worker's write changes the row. BROKEN: the completion has none. */
 #define fence(j) (state[j] == leased && owner[j] == name[w] && attempts[j] == seen[w])
@@ -79,10 +90,11 @@ byte crashes = CRASHES;
 
 /* What must hold after each step. */
 inline check() {
-	assert(letter[0] == (state[0] == dead) && attempts[0] == reaps[0]);
-	assert(letter[JOBS - 1] == (state[JOBS - 1] == dead) && attempts[JOBS - 1] == reaps[JOBS - 1]);
-	/* no two live owners */
-	assert(job[0] != job[1] || job[0] == JOBS || live[0] == 0 || live[1] == 0);
+	must(letter[0] == (state[0] == dead), letter_lost_or_left);
+	must(letter[JOBS - 1] == (state[JOBS - 1] == dead), letter_lost_or_left);
+	must(attempts[0] == reaps[0], attempts_lost_or_counted_twice);
+	must(attempts[JOBS - 1] == reaps[JOBS - 1], attempts_lost_or_counted_twice);
+	must(job[0] != job[1] || job[0] == JOBS || live[0] == 0 || live[1] == 0, two_live_owners)
 }
 
 inline forget() {
@@ -121,7 +133,7 @@ end:	do
 		job[w] != JOBS && locked[job[w]] == NOBODY ->
 		if
 		:: fence(job[w]) ->
-			assert(holder[job[w]] == w + 1);
+			must(holder[job[w]] == w + 1, changed_by_another_worker);
 			left[job[w]] = LEASE; live[w] = LEASE
 		:: else -> forget()
 		fi;
@@ -132,7 +144,7 @@ end:	do
 		j = job[w];
 		if
 		:: ends(j) ->
-			assert(state[j] == leased && holder[j] == w + 1);
+			must(state[j] == leased && holder[j] == w + 1, changed_by_another_worker);
 			state[j] = succeeded; owner[j] = NOBODY; left[j] = 0
 		:: else
 		fi;
@@ -145,21 +157,21 @@ end:	do
 	od
 }
 
-/* Ends a transaction: all that it has locked is free. */
-inline unlock(who) {
+/* Ends a transaction. Its locks are nobody's, or of whoever is next. */
+inline unlock(next) {
 	if
-	:: locked[0] == who -> locked[0] = NOBODY
+	:: locked[0] == who -> locked[0] = next
 	:: else
 	fi;
 	if
-	:: locked[JOBS - 1] == who -> locked[JOBS - 1] = NOBODY
+	:: locked[JOBS - 1] == who -> locked[JOBS - 1] = next
 	:: else
 	fi;
 	bumped[0] = 0; bumped[JOBS - 1] = 0
 }
 
 /* BROKEN: the claim takes no row lock. */
-inline take(j, who) {
+inline take(j) {
 #ifndef NO_LOCK
 	locked[j] = who;
 #endif
@@ -177,10 +189,17 @@ inline take(j, who) {
 #define unshare() sharing--
 #endif
 
-/* Writes one job that was claimed, and repeats the condition. */
+/* Whether a write need not wait for a row's lock. */
+#define free(j) (bumped[j] == 0 || locked[j] == NOBODY || locked[j] == who)
+
+/* Writes one job that was claimed, which locks the row, and repeats the condition. */
 inline write(j) {
 	if
-	:: bumped[j] > 0 && stale(j) && bumped[j] == attempts[j] + 1 -> skip
+#ifdef NO_CONDITION
+	:: bumped[j] > 0 -> locked[j] = who
+#else
+	:: bumped[j] > 0 && seems_stale(j) -> locked[j] = who
+#endif
 	:: else -> bumped[j] = 0
 	fi
 }
@@ -188,8 +207,8 @@ inline write(j) {
 inline commit(j) {
 	if
 	:: bumped[j] > 0 ->
-		assert(gate);     /* no reap after a close */
-		assert(stale(j)); /* no live lease is touched, and no job that has ended */
+		must(gate, reaped_after_a_close);
+		must(stale(j), reaped_what_is_not_stale);
 		attempts[j] = bumped[j]; reaps[j]++;
 		owner[j] = NOBODY; left[j] = 0;
 		if
@@ -200,36 +219,20 @@ inline commit(j) {
 	fi
 }
 
-/* Settles and commits what a reaper has claimed. */
-inline settle(who) {
-	if
-	:: atomic { true ->
-#if !defined(NO_CONDITION) && !defined(OWN_CLOCK)
-		write(0);
-		if
-		:: JOBS > 1 -> write(JOBS - 1)
-		:: else
-		fi
+/* The server rolls back what a crash left. BROKEN: the rows stay locked. */
+#ifdef LOCK_KEPT
+#define AFTER_CRASH GONE
+#else
+#define AFTER_CRASH NOBODY
 #endif
-	}
-		if
-		:: atomic { true ->
-			commit(0);
-			if
-			:: JOBS > 1 -> commit(JOBS - 1)
-			:: else
-			fi;
-			unlock(who); unshare(); check()
-		}
-		:: atomic { crashes > 0 -> crashes--; unlock(who); unshare() }
-		fi
-	:: atomic { crashes > 0 -> crashes--; unlock(who); unshare() }
-	fi
+inline crash() {
+	crashes--; unlock(AFTER_CRASH); unshare()
 }
 
-/* Apply: it claims all that is stale and not locked. */
-proctype reaper() {
+/* A claim locks what is stale, or of one planned job what stands as planned. */
+proctype reaper(byte who) {
 	byte bumped[JOBS];
+	byte j, was, whose;
 end:	do
 	::
 #ifdef GATES_BEFORE
@@ -239,52 +242,67 @@ end:	do
 			open() && (claimable(0) || claimable(JOBS - 1)) ->
 			share();
 			if
-			:: claimable(0) -> take(0, REAPER)
+			:: claimable(0) -> take(0)
 			:: else
 			fi;
 			if
-			:: JOBS > 1 && claimable(JOBS - 1) -> take(JOBS - 1, REAPER)
+			:: JOBS > 1 && claimable(JOBS - 1) -> take(JOBS - 1)
 			:: else
 			fi
-		}
-		settle(REAPER)
-	od
-}
-
-/* ApplyPlan: a dry run lists a job, and the claim repeats what the plan was made on. */
-proctype planner() {
-	byte bumped[JOBS];
-	byte j, was, whose;
-end:	do
+		};
+		goto writes
 	:: atomic { /* dry run */
 		if
 		:: stale(0) -> j = 0
 		:: stale(JOBS - 1) -> j = JOBS - 1
 		fi;
 		was = attempts[j]; whose = owner[j]
-	}
+	   };
 #ifdef GATES_BEFORE
 		gate;
 #endif
 		if
-		:: atomic { /* claim */
+		:: atomic { /* claim of a plan */
 			open() ->
 			share();
-			/* BROKEN: the condition is not repeated. */
 			if
-#ifdef NO_CONDITION
-			:: locked[j] == NOBODY -> take(j, PLANNER)
+#ifdef NO_CONDITION /* BROKEN: what the plan was made on is not repeated */
+			:: locked[j] == NOBODY -> take(j)
 #else
-			:: claimable(j) && attempts[j] == was && owner[j] == whose -> take(j, PLANNER)
+			:: claimable(j) && attempts[j] == was && owner[j] == whose -> take(j)
 #endif
 			:: else
-			fi
-		}
-			settle(PLANNER)
-		:: atomic { crashes > 0 -> crashes-- }
+			fi;
+			j = 0; was = 0; whose = NOBODY
+		   };
+		   goto writes
+		:: atomic { crashes > 0 -> crashes--; j = 0; was = 0; whose = NOBODY }
+		fi
+	od;
+
+writes:	if
+	:: atomic { /* write */
+		free(0) && free(JOBS - 1) ->
+		write(0);
+		if
+		:: JOBS > 1 -> write(JOBS - 1)
+		:: else
+		fi
+	   }
+	:: atomic { crashes > 0 -> crash(); goto end }
+	fi;
+	if
+	:: atomic { /* commit */
+		true ->
+		commit(0);
+		if
+		:: JOBS > 1 -> commit(JOBS - 1)
+		:: else
 		fi;
-		j = 0; was = 0; whose = NOBODY
-	od
+		unlock(NOBODY); unshare(); check(); goto end
+	   }
+	:: atomic { crashes > 0 -> crash(); goto end }
+	fi
 }
 
 /* Closes the gate, or opens it. */
@@ -338,7 +356,7 @@ end:	do
 
 init {
 	atomic {
-		run worker(0); run worker(1); run reaper(); run planner();
+		run worker(0); run worker(1); run reaper(1); run reaper(2);
 		run operator(); run redriver(); run clock()
 	}
 }

@@ -9,9 +9,9 @@ import (
 // whether that waits for a lock.
 const look = time.Millisecond
 
-// settle returns when each participant has stopped, is done, or waits for a lock that
+// awaitAll returns when each participant has stopped, is done, or waits for a lock that
 // only another one can let go.
-func (p *play) settle(ctx context.Context) error {
+func (p *play) awaitAll(ctx context.Context) error {
 	for _, party := range p.parties {
 		if party.state == waiting { // the last exchange may have let it go
 			party.state = moving
@@ -66,4 +66,15 @@ func (p *play) allWait(ctx context.Context) (bool, error) {
 		party.state, party.exchange.Waited = waiting, true
 	}
 	return true, nil
+}
+
+// await waits for an event.
+func (p *play) await() error {
+	select {
+	case e := <-p.events:
+		p.note(e)
+		return nil
+	case <-time.After(patience):
+		return ErrStuck
+	}
 }
