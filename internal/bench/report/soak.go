@@ -31,12 +31,12 @@ var soakFigures = []struct {
 	{"WAL a minute", func(p soak.Phase) string {
 		return bytesOf(int64(60 * p.PerSecond(func(s soak.Sample) int64 { return s.WALBytes })))
 	}},
-	{"idle poll, median", func(p soak.Phase) string { return millis(idlePoll(p).Median) }},
-	{"idle poll, 99th", func(p soak.Phase) string { return millis(idlePoll(p).P99) }},
-	{"overdue at the reap, median", func(p soak.Phase) string { return seconds(overdue(p).Median) }},
-	{"overdue at the reap, 99th", func(p soak.Phase) string { return seconds(overdue(p).P99) }},
-	{"a worker's claim, median", func(p soak.Phase) string { return millis(claim(p).Median) }},
-	{"a worker's claim, 99th", func(p soak.Phase) string { return millis(claim(p).P99) }},
+	{"idle poll, median", func(p soak.Phase) string { return median(idlePoll(p)) }},
+	{"idle poll, 99th", func(p soak.Phase) string { return p99(idlePoll(p)) }},
+	{"overdue at the reap, median", func(p soak.Phase) string { return median(overdue(p)) }},
+	{"overdue at the reap, 99th", func(p soak.Phase) string { return p99(overdue(p)) }},
+	{"a worker's claim, median", func(p soak.Phase) string { return median(claim(p)) }},
+	{"a worker's claim, 99th", func(p soak.Phase) string { return p99(claim(p)) }},
 	{"jobs done", func(p soak.Phase) string {
 		return with("a second", figure(p.PerSecond(func(s soak.Sample) int64 { return int64(s.Done) })))
 	}},
@@ -63,9 +63,18 @@ func hotShare(p soak.Phase) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(hot)/float64(max(1, all)))
 }
 
-func bytesOf(n int64) string    { return with("MiB", figure(float64(n)/mebi)) }
-func millis(of float64) string  { return with("ms", figure(1000*of)) }
-func seconds(of float64) string { return with("s", figure(of)) }
+func bytesOf(n int64) string { return with("MiB", figure(float64(n)/mebi)) }
+
+func median(t soak.Times) string { return millis(t, t.Median) }
+func p99(t soak.Times) string    { return millis(t, t.P99) }
+
+// millis writes a time, if there was any.
+func millis(t soak.Times, seconds float64) string {
+	if t.Count == 0 {
+		return ""
+	}
+	return with("ms", figure(1000*seconds))
+}
 
 // soakTable has a line for each figure, and a column for each third of each queue.
 func soakTable(r *soak.Result) (rows [][]string, titles []string) {
@@ -130,8 +139,8 @@ func sampleCells(s soak.Sample) []string {
 	}
 	return []string{
 		figure(s.Seconds / 60), held, bytesOf(s.TableBytes), bytesOf(s.IndexBytes), thousands(s.DeadRows),
-		thousands(s.Vacuums), bytesOf(s.WALBytes), millis(s.IdlePoll.Median), millis(s.IdlePoll.P99),
-		seconds(s.Overdue.Median), seconds(s.Overdue.P99), millis(s.Claim.Median), millis(s.Claim.P99),
+		thousands(s.Vacuums), bytesOf(s.WALBytes), median(s.IdlePoll), p99(s.IdlePoll),
+		median(s.Overdue), p99(s.Overdue), median(s.Claim), p99(s.Claim),
 		figure(s.Rate), thousands(int64(s.Reset + s.Moved)),
 	}
 }

@@ -73,6 +73,13 @@ func read(ctx context.Context, pool *pgxpool.Pool) (reading, error) {
 	return r, err
 }
 
+// forget starts anew: what happened before is in no sample.
+func (s *site) forget(ctx context.Context) (err error) {
+	s.tally.take()
+	s.last, err = read(ctx, s.watcher)
+	return err
+}
+
 // sample takes a sample.
 func (s *site) sample(ctx context.Context, began time.Time) error {
 	now, err := read(ctx, s.watcher)

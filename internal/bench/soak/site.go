@@ -63,10 +63,7 @@ func (s *site) fill(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if s.watcher, err = s.queue.Connect(ctx); err != nil {
-		return err
-	}
-	s.last, err = read(ctx, s.watcher)
+	s.watcher, err = s.queue.Connect(ctx)
 	return err
 }
 

@@ -78,10 +78,19 @@ func Run(ctx context.Context, cfg Config, tell func(sample int)) (r Result, err 
 	return r, nil
 }
 
-// watch takes the samples of all queues. It has a transaction open from the end of the
-// first third of them to the end of the second. Then it ends the soak.
+// watch takes the samples of all queues, after a warm-up of a lease's length. It has a
+// transaction open from the end of the first third of them to the end of the second. Then
+// it ends the soak.
 func watch(ctx context.Context, cfg Config, sites []*site, tell func(sample int)) error {
+	if err := sleep(ctx, cfg.lease()); err != nil {
+		return err
+	}
 	began := time.Now()
+	for _, s := range sites {
+		if err := s.forget(ctx); err != nil {
+			return err
+		}
+	}
 	for n := 1; n <= cfg.count(); n++ {
 		if err := sleep(ctx, time.Until(began.Add(time.Duration(n)*cfg.interval()))); err != nil {
 			return err
