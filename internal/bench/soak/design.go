@@ -29,9 +29,9 @@ const Settings = `alter table job_queue set (
     vacuum_index_cleanup = on
 )`
 
-// later is how many jobs are scheduled for a day that the soak does not reach. They
-// are the part of the table that does not change.
-const later = 100_000
+// later is how many jobs are scheduled for a day that the soak does not reach. They are
+// the part of the table that does not change. A soak of some minutes has fewer.
+func (c Config) later() int { return min(500_000, 500*int(c.Length.Seconds())) }
 
 // sqlLater adds them.
 //
@@ -49,7 +49,7 @@ values
   ('queue.lease.reaper_dry_run_only', 'false')`
 
 // fixture has the tables as they are when the soak starts.
-func (d design) fixture() bed.Fixture {
+func (d design) fixture(later int) bed.Fixture {
 	return bed.Fixture{
 		Name:   d.name,
 		WarmUp: []string{`select count(payload) from job_queue`},

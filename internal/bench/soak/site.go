@@ -47,7 +47,7 @@ func open(ctx context.Context, cfg Config, d design) (*site, error) {
 }
 
 func (s *site) fill(ctx context.Context) (err error) {
-	if s.queue, err = s.server.Clone(ctx, s.design.fixture()); err != nil {
+	if s.queue, err = s.server.Clone(ctx, s.design.fixture(s.cfg.later())); err != nil {
 		return err
 	}
 	many := func(config *pgxpool.Config) { config.MaxConns = connections }
