@@ -51,6 +51,7 @@ func requireSense(t *testing.T, q soak.Queue) {
 		require.GreaterOrEqual(t, s.WALBytes, int64(0))
 		require.Equal(t, s.Reset+s.Moved, s.Overdue.Count)
 		require.LessOrEqual(t, s.Overdue.Median, s.Overdue.P99)
+		require.Zero(t, s.Failed)
 		all.Seconds = s.Seconds
 		all.WALBytes += s.WALBytes
 		all.Updates += s.Updates

@@ -43,6 +43,9 @@ var soakFigures = []struct {
 	{"jobs reaped", func(p soak.Phase) string {
 		return with("a second", figure(p.PerSecond(func(s soak.Sample) int64 { return int64(s.Reset + s.Moved) })))
 	}},
+	{"passes of loops that failed", func(p soak.Phase) string {
+		return thousands(p.Sum(func(s soak.Sample) int64 { return int64(s.Failed) }))
+	}},
 }
 
 func idlePoll(p soak.Phase) soak.Times {

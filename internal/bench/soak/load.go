@@ -59,14 +59,8 @@ func (s *site) reap(ctx context.Context, pool *pgxpool.Pool) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	return lib.Run(ctx, "soak", reaper.RunConfig{
 		Interval: s.cfg.lease(), Settle: time.Nanosecond,
-		OnPass: func(ctx context.Context, pass reaper.Pass) {
-			if err := s.tally.pass(pass); err != nil && ctx.Err() == nil {
-				stop(err)
-			}
-		},
+		OnPass: func(_ context.Context, pass reaper.Pass) { s.tally.pass(pass) },
 	})
 }

@@ -1,10 +1,6 @@
 package soak
 
-import (
-	"slices"
-
-	"github.com/lease-governance/leasereaper/internal/bench/stat"
-)
+import "github.com/lease-governance/leasereaper/internal/bench/stat"
 
 // Phase is a third of a soak.
 type Phase struct {
@@ -68,16 +64,17 @@ func (p Phase) Times(of func(Sample) Times) Times {
 	return all
 }
 
-// Held returns from when to when the old transaction was seen, in seconds.
+// Held returns from when to when the old transaction was open, in seconds. It was opened
+// after the sample before the first that shows it.
 func (q Queue) Held() (from, to float64) {
-	held := func(s Sample) bool { return s.Held }
-	first := slices.IndexFunc(q.Samples, held)
-	if first < 0 {
-		return 0, 0
+	for i, s := range q.Samples {
+		switch {
+		case !s.Held:
+			continue
+		case to == 0 && i > 0:
+			from = q.Samples[i-1].Seconds
+		}
+		to = s.Seconds
 	}
-	last := first
-	for last+1 < len(q.Samples) && q.Samples[last+1].Held {
-		last++
-	}
-	return q.Samples[first].Seconds, q.Samples[last].Seconds
+	return from, to
 }

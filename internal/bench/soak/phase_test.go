@@ -38,7 +38,7 @@ func TestPhasesAreThirds(t *testing.T) {
 	require.Equal(t, int64(7), open.Sum(func(s soak.Sample) int64 { return s.DeadRows }))
 	require.InDelta(t, 3.5, open.PerSecond(func(s soak.Sample) int64 { return int64(s.Done) }), 1e-9)
 	from, to := q.Held()
-	require.InDelta(t, 180, from, 1e-9)
+	require.InDelta(t, 120, from, 1e-9)
 	require.InDelta(t, 240, to, 1e-9)
 }
 

@@ -25,11 +25,12 @@ type Sample struct {
 	Overdue  Times `json:"overdue"`   // at the reap
 	Claim    Times `json:"claim"`     // of the workers
 
-	Done  int     `json:"done"` // jobs that the workers ended
-	Late  int     `json:"late"` // of those, by workers that had been dead
-	Reset int     `json:"reset"`
-	Moved int     `json:"moved"`
-	Rate  float64 `json:"rate"` // jobs that ended, a second
+	Done   int     `json:"done"` // jobs that the workers ended
+	Late   int     `json:"late"` // of those, by workers that had been dead
+	Reset  int     `json:"reset"`
+	Moved  int     `json:"moved"`
+	Failed int     `json:"failed"` // passes of the loops with an error, a refusal or a rejected job
+	Rate   float64 `json:"rate"`   // jobs that ended, a second
 }
 
 // oldName is the application name of the connection with the old transaction.
@@ -93,7 +94,7 @@ func (s *site) sample(ctx context.Context, began time.Time) error {
 		WALBytes: now.WALBytes - s.last.WALBytes, Vacuums: now.Vacuums - s.last.Vacuums,
 		Updates: now.Updates - s.last.Updates, HotUpdates: now.HotUpdates - s.last.HotUpdates,
 		IdlePoll: timesOf(noted.polls), Overdue: timesOf(noted.overdue), Claim: timesOf(noted.claims),
-		Done: noted.done, Late: noted.late, Reset: noted.reset, Moved: noted.moved,
+		Done: noted.done, Late: noted.late, Reset: noted.reset, Moved: noted.moved, Failed: noted.failed,
 		Rate: float64(noted.done) / seconds,
 	})
 	s.last = now

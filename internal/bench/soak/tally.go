@@ -1,7 +1,6 @@
 package soak
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/lease-governance/leasereaper/internal/bench/stat"
@@ -18,7 +17,7 @@ type tally struct {
 type counts struct {
 	polls, overdue, claims []float64 // seconds
 
-	done, late, reset, moved int
+	done, late, reset, moved, failed int
 }
 
 // Times are the durations of a sample, in seconds.
@@ -36,15 +35,13 @@ func timesOf(values []float64) Times {
 }
 
 // pass notes what a loop did. An idle pass is a poll that found nothing.
-func (t *tally) pass(pass reaper.Pass) error {
-	switch {
-	case pass.Err != nil:
-		return pass.Err
-	case pass.Result.Refused || pass.Result.FailedCount > 0:
-		return fmt.Errorf("soak: refused: %q, failures: %v", pass.Result.Reason, pass.Result.Failures)
-	}
+func (t *tally) pass(pass reaper.Pass) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if pass.Err != nil || pass.Result.Refused || pass.Result.FailedCount > 0 {
+		t.failed++
+		return
+	}
 	if len(pass.Result.Actions) == 0 {
 		t.polls = append(t.polls, pass.Took.Seconds())
 	}
@@ -53,7 +50,6 @@ func (t *tally) pass(pass reaper.Pass) error {
 	}
 	t.reset += pass.Result.ResetCount
 	t.moved += pass.Result.DeadLetterCount
-	return nil
 }
 
 // claim notes how long a claim took.
