@@ -21,12 +21,11 @@ var designs = []design{
 	{name: "set for a queue", set: Settings},
 }
 
-// Settings is what an operator should set for the queue's table.
+// Settings is what an operator should set for the queue's table: a run of autovacuum for
+// each few thousand dead rows, however large the table is.
 const Settings = `alter table job_queue set (
     autovacuum_vacuum_scale_factor = 0,
-    autovacuum_vacuum_threshold = 1000,
-    autovacuum_vacuum_cost_delay = 0,
-    vacuum_index_cleanup = on
+    autovacuum_vacuum_threshold = 5000
 )`
 
 // later is how many jobs are scheduled for a day that the soak does not reach. They are
