@@ -32,11 +32,11 @@ var soakFigures = []struct {
 		return bytesOf(int64(60 * p.PerSecond(func(s soak.Sample) int64 { return s.WALBytes })))
 	}},
 	{"idle poll, median", func(p soak.Phase) string { return median(idlePoll(p)) }},
-	{"idle poll, 99th", func(p soak.Phase) string { return p99(idlePoll(p)) }},
+	{"idle poll, 99th of the worst minute", func(p soak.Phase) string { return p99(idlePoll(p)) }},
 	{"overdue at the reap, median", func(p soak.Phase) string { return median(overdue(p)) }},
-	{"overdue at the reap, 99th", func(p soak.Phase) string { return p99(overdue(p)) }},
+	{"overdue at the reap, 99th of the worst minute", func(p soak.Phase) string { return p99(overdue(p)) }},
 	{"a worker's claim, median", func(p soak.Phase) string { return median(claim(p)) }},
-	{"a worker's claim, 99th", func(p soak.Phase) string { return p99(claim(p)) }},
+	{"a worker's claim, 99th of the worst minute", func(p soak.Phase) string { return p99(claim(p)) }},
 	{"jobs done", func(p soak.Phase) string {
 		return with("a second", figure(p.PerSecond(func(s soak.Sample) int64 { return int64(s.Done) })))
 	}},
