@@ -6,7 +6,8 @@
 // It starts a PostgreSQL of its own, makes its own data, and prints what it found.
 // It takes about half an hour, and a machine that does nothing else. With -smoke it
 // takes seconds, and the figures mean nothing. With -docs ../../docs it writes the
-// tables and the plots of docs/performance.md.
+// tables and the plots of docs/performance.md. With -soak 60m it runs only the soak, which
+// takes that long.
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
 	"github.com/lease-governance/leasereaper/internal/bench/load"
 	"github.com/lease-governance/leasereaper/internal/bench/report"
+	"github.com/lease-governance/leasereaper/internal/bench/soak"
 	"github.com/lease-governance/leasereaper/internal/bench/suite"
 )
 
@@ -45,6 +47,7 @@ type options struct {
 	json  string
 	docs  string
 	from  string
+	soak  time.Duration
 }
 
 func parse(arguments []string) (o options, err error) {
@@ -54,8 +57,12 @@ func parse(arguments []string) (o options, err error) {
 	flags.StringVar(&o.json, "json", "", "write what was found into this `file`")
 	flags.StringVar(&o.docs, "docs", "", "write the plots into this `folder`, and the tables into its performance.md")
 	flags.StringVar(&o.from, "from", "", "measure nothing, and show what -json wrote into this `file`")
+	flags.DurationVar(&o.soak, "soak", 0, "run only the soak, for this `duration` of at least 3s")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err
+	}
+	if o.soak != 0 && o.soak < 3*time.Second {
+		return o, fmt.Errorf("-soak %s is too short: it takes at least 3s", o.soak)
 	}
 	o.only, err = regexp.Compile(*only)
 	return o, err
@@ -91,6 +98,9 @@ func (o options) find(ctx context.Context, out io.Writer) (found report.Report, 
 	machine := load.New("/proc", func() { o.pause(ctx) })
 	machine.Look()
 	fmt.Fprintln(out, "is the machine quiet?", machine.Verdict())
+	if o.soak != 0 {
+		return o.runSoak(ctx, out, machine)
+	}
 	b, err := bed.Start(ctx, o.smoke)
 	if err != nil {
 		return found, err
@@ -113,6 +123,20 @@ func (o options) find(ctx context.Context, out io.Writer) (found report.Report, 
 	fmt.Fprintf(out, "%6.0fs\n\n", time.Since(began).Seconds())
 	found.Environment = append(found.Environment, machine.Settings()...)
 	return found, err
+}
+
+// runSoak runs the soak alone.
+func (o options) runSoak(ctx context.Context, out io.Writer, machine *load.Machine) (report.Report, error) {
+	began := time.Now()
+	result, err := soak.Run(ctx, soak.Config{Length: o.soak, Small: o.smoke}, func(sample int) {
+		fmt.Fprintf(out, "%6.0fs  sample %d\n", time.Since(began).Seconds(), sample)
+	})
+	if err != nil {
+		return report.Report{}, err
+	}
+	machine.Look()
+	result.Environment = append(result.Environment, machine.Settings()...)
+	return report.Report{Soak: &result}, nil
 }
 
 // pause does nothing for as long as it takes to see what else the machine does.

@@ -70,6 +70,7 @@ func TestFlagsAreChecked(t *testing.T) {
 		"an expression that is none": {"-run", "("},
 		"a flag that is none":        {"-fast"},
 		"a file that is not there":   {"-from", filepath.Join(t.TempDir(), "none.json")},
+		"a soak without a third":     {"-soak", "2s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

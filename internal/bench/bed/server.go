@@ -42,14 +42,20 @@ type Server struct {
 	postgres  *pgtest.Server
 	admin     *pgxpool.Pool
 	small     bool
+	settings  map[string]string
 	templates map[string]string // by the name of their fixture
 	databases int
 }
 
 // Start starts the server. A small one has little memory and no fsync, for a run
 // in which no figure means anything.
-func Start(ctx context.Context, small bool) (*Server, error) {
-	server, err := pgtest.Start(ctx, pgtest.ServerConfig{Fsync: !small, Settings: settings(small)})
+func Start(ctx context.Context, small bool) (*Server, error) { return StartWith(ctx, small, nil) }
+
+// StartWith starts a server with settings that override this package's.
+func StartWith(ctx context.Context, small bool, override map[string]string) (*Server, error) {
+	set := settings(small)
+	maps.Copy(set, override)
+	server, err := pgtest.Start(ctx, pgtest.ServerConfig{Fsync: !small, Settings: set})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +63,7 @@ func Start(ctx context.Context, small bool) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(err, server.Stop())
 	}
-	return &Server{postgres: server, admin: admin, small: small, templates: map[string]string{}}, nil
+	return &Server{postgres: server, admin: admin, small: small, settings: set, templates: map[string]string{}}, nil
 }
 
 // Stop ends the server and removes its data.
@@ -79,7 +85,7 @@ type Setting struct {
 func (s *Server) Settings(ctx context.Context) ([]Setting, error) {
 	names := slices.Concat(
 		[]string{"server_version", "fsync", "synchronous_commit", "full_page_writes"},
-		slices.Sorted(maps.Keys(settings(s.small))),
+		slices.Sorted(maps.Keys(s.settings)),
 	)
 	list := make([]Setting, len(names))
 	for i, name := range names {

@@ -1,6 +1,6 @@
-// Package plot draws line charts as SVG: sizes on a logarithmic axis, figures on a
-// linear one that begins at zero. The charts bring their own background, and
-// follow their reader into the dark.
+// Package plot draws line charts as SVG: sizes on a logarithmic axis or times on a linear
+// one, and figures on a linear one. Linear axes begin at zero. The charts bring their own
+// background, and follow their reader into the dark.
 package plot
 
 import (
@@ -18,6 +18,16 @@ type Chart struct {
 	Title string
 	X, Y  string // titles of the axes, with their units
 	Lines []Line
+	// Linear has a linear X axis, and lines without marks at their points.
+	Linear bool
+	// Band is a part of the X axis to shade. Nil is none.
+	Band *Band
+}
+
+// Band is a part of the X axis, and what it is.
+type Band struct {
+	From, To float64
+	Name     string
 }
 
 // Line is one line of a chart. The first four have colors of their own.
@@ -28,7 +38,7 @@ type Line struct {
 
 // Point is a figure, and the range around it that is drawn as a bar.
 type Point struct {
-	X         float64 // positive
+	X         float64 // positive, if the axis is logarithmic
 	Y         float64
 	Low, High float64
 }
@@ -40,7 +50,7 @@ var chart = template.Must(template.New("chart").Parse(source))
 
 // Draw writes the chart. One without points is an error.
 func Draw(out io.Writer, c Chart) error {
-	scale, err := scaleOf(c.Lines)
+	scale, err := scaleOf(c)
 	if err != nil {
 		return fmt.Errorf("plot: %q: %w", c.Title, err)
 	}
@@ -54,6 +64,7 @@ type picture struct {
 	MiddleX, MiddleY               int
 	Columns, Rows                  []tick
 	Lines                          []line
+	Band                           *band
 	Width, Height, LegendY, TitleY int
 }
 
@@ -71,6 +82,8 @@ type line struct {
 	KeyMid, TextX int
 }
 
+type band struct{ X, Width, Height, Middle, Name string }
+
 type bar struct{ X, Y, Low, High string }
 
 func view(c Chart, s scale) picture {
@@ -80,12 +93,16 @@ func view(c Chart, s scale) picture {
 		Left: left, Right: right, Top: top, Bottom: bottom,
 		MiddleX: (left + right) / 2, MiddleY: (top + bottom) / 2,
 	}
-	for _, x := range s.xs {
+	for _, x := range s.columns() {
 		p.Columns = append(p.Columns, tick{pixel(s.x(x)), number(x)})
 	}
 	for i := range int(math.Round(s.most/s.step)) + 1 {
 		y := float64(i) * s.step
 		p.Rows = append(p.Rows, tick{pixel(s.y(y)), number(y)})
+	}
+	if c.Band != nil {
+		from, to := s.x(c.Band.From), s.x(c.Band.To)
+		p.Band = &band{pixel(from), pixel(to - from), pixel(bottom - top), pixel((from + to) / 2), c.Band.Name}
 	}
 	at := left
 	for i, l := range c.Lines {
@@ -109,7 +126,9 @@ func draw(l Line, s scale, i, at int) line {
 		}
 		x, y := pixel(s.x(point.X)), pixel(s.y(point.Y))
 		path.WriteString(command + x + " " + y + " ")
-		drawn.Bars = append(drawn.Bars, bar{x, y, pixel(s.y(point.Low)), pixel(s.y(point.High))})
+		if !s.linear {
+			drawn.Bars = append(drawn.Bars, bar{x, y, pixel(s.y(point.Low)), pixel(s.y(point.High))})
+		}
 	}
 	drawn.Path = strings.TrimSpace(path.String())
 	return drawn

@@ -109,3 +109,22 @@ func TestAChartWithoutPointsIsAnError(t *testing.T) {
 		})
 	}
 }
+
+// A time axis that names each of sixty minutes cannot be read, and a logarithmic one makes
+// the last minutes look like nothing.
+func TestALinearAxisHasRoundTimes(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	minutes := plot.Line{Name: "a"}
+	for x := range 61 {
+		minutes.Points = append(minutes.Points, plot.Point{X: float64(x), Y: 1})
+	}
+
+	require.NoError(t, plot.Draw(&out, plot.Chart{
+		Linear: true, Lines: []plot.Line{minutes}, Band: &plot.Band{From: 15, To: 45, Name: "a <band>"},
+	}))
+
+	require.Equal(t, []string{"0", "10", "20", "30", "40", "50", "60"}, labels(out.String(), `dy="20" text-anchor="middle">`))
+	require.Contains(t, out.String(), `<rect class="band" x="232.0" y="72" width="296.0" height="264.0"/>`)
+	require.Contains(t, out.String(), "a &lt;band&gt;")
+}

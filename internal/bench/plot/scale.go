@@ -20,12 +20,13 @@ var errEmpty = errors.New("there is nothing to draw")
 type scale struct {
 	xs         []float64 // each size there is
 	step, most float64   // of the figures' axis
+	linear     bool
 }
 
-func scaleOf(lines []Line) (scale, error) {
-	var s scale
+func scaleOf(c Chart) (scale, error) {
+	s := scale{linear: c.Linear}
 	highest := 0.0
-	for _, l := range lines {
+	for _, l := range c.Lines {
 		for _, point := range l.Points {
 			s.xs = append(s.xs, point.X)
 			highest = max(highest, point.Y, point.High)
@@ -52,7 +53,23 @@ func step(highest float64) float64 {
 	return unit
 }
 
+// columns are the places that are named on the X axis.
+func (s scale) columns() []float64 {
+	if !s.linear {
+		return s.xs
+	}
+	var list []float64
+	last := s.xs[len(s.xs)-1]
+	for i, each := 0, step(last); float64(i)*each <= last; i++ {
+		list = append(list, float64(i)*each)
+	}
+	return list
+}
+
 func (s scale) x(value float64) float64 {
+	if s.linear {
+		return left + value/s.xs[len(s.xs)-1]*(right-left)
+	}
 	first, last := math.Log(s.xs[0]), math.Log(s.xs[len(s.xs)-1])
 	if first == last {
 		return (left + right) / 2

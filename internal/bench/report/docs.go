@@ -17,6 +17,11 @@ func (r Report) Docs(folder string) error {
 	if err := Plots(folder, r.Result); err != nil {
 		return err
 	}
+	if r.Soak != nil {
+		if err := plotSoak(folder, r.Soak); err != nil {
+			return err
+		}
+	}
 	path := filepath.Join(folder, page)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -35,7 +40,7 @@ func (r Report) Docs(folder string) error {
 type part struct{ name, text string }
 
 func (r Report) parts() []part {
-	return []part{
+	return append(r.soakParts(), []part{
 		{"environment", r.environment()},
 		{"goals", r.goals()},
 		{"figures", r.figures()},
@@ -43,7 +48,7 @@ func (r Report) parts() []part {
 		{"anatomy-idle", r.anatomy("anatomy-idle")},
 		{"batch-sizes", r.sizes("batch-sizes", "jobs in a batch", "rows/s")},
 		{"backlogs", r.sizes("backlogs", "stale leases", "ms")},
-	}
+	}...)
 }
 
 // replace puts a text between the comments of its name.

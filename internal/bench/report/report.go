@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/lease-governance/leasereaper/internal/bench/bed"
+	"github.com/lease-governance/leasereaper/internal/bench/soak"
 	"github.com/lease-governance/leasereaper/internal/bench/suite"
 )
 
@@ -18,11 +19,15 @@ import (
 type Report struct {
 	Environment []bed.Setting `json:"environment"`
 	Result      suite.Result  `json:"result"`
+	Soak        *soak.Result  `json:"soak,omitempty"` // nil: there was none
 }
 
 // Print writes where it was measured, the goals, and what they were measured from,
 // for people who look at a terminal.
 func (r Report) Print(out io.Writer) error {
+	if r.Soak != nil {
+		return printSoak(out, r.Soak)
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, setting := range r.Environment {
 		row(w, setting.Name, setting.Value)

@@ -58,6 +58,11 @@ what an earlier run has found
 <!-- bench end -->
 <!-- bench backlogs -->
 <!-- bench end -->
+<!-- bench soak -->
+what an earlier soak has found
+<!-- bench end -->
+<!-- bench soak-environment -->
+<!-- bench end -->
 The end.
 `
 
@@ -109,6 +114,11 @@ what an earlier run has found
 | stale leases | library |
 | --- | --- |
 | 10 | 1 ms |
+<!-- bench end -->
+<!-- bench soak -->
+what an earlier soak has found
+<!-- bench end -->
+<!-- bench soak-environment -->
 <!-- bench end -->
 The end.
 `, string(text))

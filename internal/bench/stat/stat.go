@@ -27,6 +27,12 @@ func Of(values []float64) Spread {
 // Exactly is the spread of a figure that was counted, not sampled.
 func Exactly(value float64) Spread { return Spread{value, value, value} }
 
+// Quantile returns what a share of the values, in any order, is at most. Without
+// values it is NaN.
+func Quantile(values []float64, share float64) float64 {
+	return quantile(slices.Sorted(slices.Values(values)), share)
+}
+
 // quantile interpolates between the two values beside a position.
 func quantile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {

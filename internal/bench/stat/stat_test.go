@@ -69,3 +69,14 @@ func TestEach(t *testing.T) {
 	require.Equal(t, []float64{1000, 500}, stat.Each(seconds, func(s float64) float64 { return 1000 / s }))
 	require.Equal(t, []float64{1, 2}, seconds)
 }
+
+// The slowest of a sample are at its end. A percentile of values in the order in which they
+// were measured would be any of them.
+func TestQuantileIsOfSortedValues(t *testing.T) {
+	t.Parallel()
+	values := []float64{101, 1, 51}
+
+	require.InDelta(t, 100, stat.Quantile(values, 0.99), 1e-9)
+	require.InDelta(t, 51, stat.Quantile(values, 0.5), 1e-9)
+	require.Equal(t, []float64{101, 1, 51}, values)
+}
