@@ -107,44 +107,6 @@ func (c *consoling) databases(
 	return databases, closeAll, nil
 }
 
-// each returns a tool for each database: all those of the mapping file, or one.
-func (c *consoling) each() ([]*tool, error) {
-	path, err := findFile(c.config)
-	if err != nil {
-		return nil, err
-	}
-	if path == "" || c.embedded || c.database != "" {
-		return []*tool{c.tool}, c.load()
-	}
-	f, err := readMappingFile(path)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range c.confirmed {
-		if f.Databases[name] == nil {
-			return nil, misused("--confirm %s: there is no such database", name)
-		}
-	}
-	return c.eachOf(f)
-}
-
-// eachOf returns a tool for each database of a file.
-func (c *consoling) eachOf(f *file) ([]*tool, error) {
-	var tools []*tool
-	for _, name := range f.names() {
-		t := *c.tool
-		t.database = name
-		if err := t.load(); err != nil {
-			return nil, err
-		}
-		tools = append(tools, &t)
-	}
-	if len(tools) > 1 && c.url != "" {
-		return nil, misused("--database-url is for one database; choose it with --database")
-	}
-	return tools, nil
-}
-
 // shown opens the database of a tool for the console: with a pool to look, and another to
 // act, unless it is a production database that nobody has named.
 func (t *tool) shown(ctx context.Context, level console.Level) (console.Database, func() error, error) {

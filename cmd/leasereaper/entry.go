@@ -26,6 +26,7 @@ type entry struct {
 	URL        string `yaml:"url"`
 	URLEnv     string `yaml:"url_env"`
 	Production bool   `yaml:"production"`
+	Citus      bool   `yaml:"citus"`
 	Colour     string `yaml:"colour"`
 
 	Queue       queueEntry   `yaml:"queue"`
@@ -106,7 +107,7 @@ func (q *queueEntry) table() reaper.Table {
 // mapping is the entry for the commands.
 func (e *entry) mapping(path, name string) mapping {
 	m := mapping{
-		file: path, name: name, production: e.Production, colour: e.Colour, maxStale: e.MaxStale,
+		file: path, name: name, production: e.Production, citus: e.Citus, colour: e.Colour, maxStale: e.MaxStale,
 		settings: gates.Table{Name: orTable(e.Settings, "queue_config")},
 		policy:   e.Backoff, kindPolicy: e.KindBackoff,
 	}

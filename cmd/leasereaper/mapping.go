@@ -17,6 +17,7 @@ import (
 type mapping struct {
 	file, name string // empty: it is from flags
 	production bool   // a change takes the name
+	citus      bool   // it is a coordinator, and the queue's shards are members of the fleet
 	colour     string
 
 	reaper   reaper.Config

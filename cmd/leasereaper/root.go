@@ -32,7 +32,7 @@ func (t *tool) root() *cobra.Command {
 	t.addFlags(root)
 	root.AddCommand(
 		t.gatesCommand(), t.dryRunCommand(), t.planCommand(), t.applyCommand(), t.drainCommand(),
-		t.lettersCommand(), t.windowCommand(), t.verifyCommand(), t.watchCommand(), t.initCommand(),
+		t.fleetCommand(), t.lettersCommand(), t.windowCommand(), t.verifyCommand(), t.watchCommand(), t.initCommand(),
 		t.configCommand(), t.consoleCommand(),
 	)
 	return root

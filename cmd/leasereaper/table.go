@@ -14,6 +14,7 @@ import (
 // ids and keys are copied into other commands.
 var narrow = map[string]int{
 	"KIND": 10, "OWNER": 8, "LEASE ENDED": 18, "NOW": 18, "WHICH MEANS": 16, "ERROR": 16, "FINAL ERROR": 12,
+	"DATABASE": 12, "OLDEST": 10, "WORST": 16, "REFUSED": 12,
 	"VALUE": 8, "STATE": 12, "CHANGED": 19, "MOVED": 8, "REDRIVEN": 8,
 }
 
