@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +21,14 @@ import (
 // Config says what the console shows, and to whom.
 type Config struct {
 	// Databases are shown in this order, with a switch between them. At least one is
-	// required.
+	// required, unless there are Members.
 	Databases []Database
+
+	// Members lists further databases, which come and go. It is asked again when somebody
+	// looks and the list is older than thirty times Fresh, for two seconds at most; after an error the last
+	// list stays. One that cannot be shown is left out and logged. With it, Databases may be
+	// empty. [OfFleet] makes one of a fleet's list. Default nil: there are no others.
+	Members func(ctx context.Context) ([]Database, error)
 
 	// Access says who asks and what they may do. It is called for each request except
 	// those for the stylesheet, the script and the icon. An error is answered with 401
@@ -113,20 +120,25 @@ const (
 	defaultCountUpTo = 10_000
 )
 
-// names of databases stand in addresses; "static" is the folder of the stylesheet.
+// names of databases stand in addresses.
 var names = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
+
+const (
+	longestName = 40
+	reserved    = "static" // the folder of the stylesheet
+)
 
 // check reports every fault of the configuration at once, as far as the library does
 // not report it.
 func (c *Config) check() error {
 	var faults []error
-	if len(c.Databases) == 0 {
+	if len(c.Databases) == 0 && c.Members == nil {
 		faults = append(faults, ErrNoDatabase)
 	}
 	if c.Fresh < 0 {
 		faults = append(faults, fmt.Errorf("%w: Fresh", ErrNegative))
 	}
-	seen := map[string]bool{"static": true}
+	seen := map[string]bool{reserved: true}
 	for _, d := range c.Databases {
 		if fault := d.fault(seen); fault != "" {
 			faults = append(faults, fmt.Errorf("%w %q: %s", ErrDatabase, d.Name, fault))

@@ -15,12 +15,11 @@ var files embed.FS
 
 // console holds what the handlers share.
 type console struct {
-	cfg       Config
-	log       *slog.Logger
-	databases []*database
-	byName    map[string]*database
-	pages     map[string]*template.Template
-	mux       *http.ServeMux
+	cfg     Config
+	log     *slog.Logger
+	listing *listing
+	pages   map[string]*template.Template
+	mux     *http.ServeMux
 }
 
 // New makes the console. It does no I/O, so a database that is away shows on the
@@ -29,19 +28,22 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.Fresh == 0 {
 		cfg.Fresh = defaultFresh
 	}
-	c := &console{cfg: cfg, log: cfg.Logger, byName: map[string]*database{}}
+	c := &console{cfg: cfg, log: cfg.Logger}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	faults := []error{cfg.check()}
+	var databases []*database
 	for _, d := range cfg.Databases {
 		if d.Look == nil {
 			continue
 		}
 		db, err := newDatabase(d, cfg.Fresh, c.log)
 		faults = append(faults, err)
-		c.databases = append(c.databases, db)
-		c.byName[d.Name] = db
+		databases = append(databases, db)
+	}
+	c.listing = &listing{
+		fixed: databases, members: cfg.Members, fresh: cfg.Fresh, log: c.log, current: knownOf(databases),
 	}
 	protect := http.NewCrossOriginProtection()
 	for _, origin := range cfg.TrustedOrigins {

@@ -18,7 +18,8 @@ import (
 
 // database is a Database with all that is made of it once.
 type database struct {
-	cfg Database
+	cfg   Database
+	given Database // as it was in the configuration
 
 	look   readOnly
 	looker *reaper.Reaper // on look
@@ -33,13 +34,14 @@ type database struct {
 }
 
 func newDatabase(d Database, fresh time.Duration, log *slog.Logger) (*database, error) {
+	given := d
 	if d.Colour == "" {
 		d.Colour = "grey"
 	}
 	if d.Reaper.CountUpTo == 0 {
 		d.Reaper.CountUpTo = defaultCountUpTo
 	}
-	db := &database{cfg: d, look: readOnly{d.Look}, settings: settingsOf(d.Reaper), store: storeOf(d)}
+	db := &database{cfg: d, given: given, look: readOnly{d.Look}, settings: settingsOf(d.Reaper), store: storeOf(d)}
 	log = log.With(slog.String("database", d.Name))
 	db.snapshots.fresh, db.pages.fresh = fresh, fresh
 	db.snapshots.log, db.pages.log = log, log

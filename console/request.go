@@ -68,7 +68,7 @@ const actTimeout = 5 * time.Minute
 // handle makes a handler of a route.
 func (c *console) handle(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rq := &request{Request: r, db: c.byName[r.PathValue("db")]}
+		rq := &request{Request: r}
 		got, err := c.run(rq, rt)
 		if err != nil {
 			c.answerFailure(w, rq, asFailure(err))
@@ -82,11 +82,10 @@ func (c *console) handle(rt route) http.Handler {
 // configuration that panics.
 func (c *console) run(rq *request, rt route) (got *answer, err error) {
 	defer func() { err = withPanic(err, recover()) }()
-	db := rq.db
-	rq.db = nil
 	if rq.who, err = c.caller(rq.Request); err != nil {
 		return nil, err
 	}
+	db := c.listing.now(rq.Context()).byName[rq.PathValue("db")]
 	if refused := rq.who.refusal(rt.needs, db); refused != nil {
 		return nil, refused
 	}
@@ -157,15 +156,16 @@ func asFailure(err error) *failure {
 // home goes to the overview of the database that is asked for, or of the first one.
 func (c *console) home(rq *request) (*answer, error) {
 	db := rq.db
-	if db == nil {
-		db = c.databases[0]
-	}
-	switch {
-	case strings.HasSuffix(rq.URL.Path, "/") && rq.db != nil:
+	if db != nil && strings.HasSuffix(rq.URL.Path, "/") {
 		return &answer{goTo: "overview"}, nil
-	default:
-		return &answer{goTo: db.Name() + "/overview"}, nil
 	}
+	if all := c.listing.last().list; db == nil && len(all) > 0 {
+		db = all[0]
+	}
+	if db == nil {
+		return nil, notFound("There is no database to show.")
+	}
+	return &answer{goTo: db.Name() + "/overview"}, nil
 }
 
 // missing answers a path that nothing is at.

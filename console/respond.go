@@ -106,7 +106,7 @@ func (c *console) view(r *http.Request, who caller, db *database) view {
 		v.Root = "./"
 	}
 	if who.Level >= LevelLook {
-		v.Databases = c.databases
+		v.Databases = c.listing.last().list
 	}
 	if r.URL.RawQuery != "" {
 		v.JSON = "?" + r.URL.RawQuery

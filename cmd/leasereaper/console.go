@@ -50,13 +50,14 @@ func (c *consoling) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	databases, closeAll, err := c.databases(ctx, level)
+	databases, shards, closeAll, err := c.databases(ctx, level)
 	defer func() { err = errors.Join(err, closeAll()) }()
 	if err != nil {
 		return err
 	}
 	handler, err := console.New(console.Config{
 		Databases: databases,
+		Members:   shards,
 		Access:    func(*http.Request) (string, console.Level, error) { return c.actor, level, nil },
 		Logger:    slog.New(slog.NewTextHandler(c.errs, nil)),
 	})
@@ -82,11 +83,14 @@ func (c *consoling) levelOf() (console.Level, error) {
 	return 0, misused("--level %q is none of look, act, gates", c.level)
 }
 
-// databases are those that the console shows, and what closes them.
-func (c *consoling) databases(
-	ctx context.Context, level console.Level,
-) (databases []console.Database, closeAll func() error, err error) {
+// databases are those that the console shows, with a list of the shards of those that Citus
+// distributes, and what closes them.
+func (c *consoling) databases(ctx context.Context, level console.Level) (
+	databases []console.Database, shards func(context.Context) ([]console.Database, error),
+	closeAll func() error, err error,
+) {
 	var closers []func() error
+	var lists []memberList
 	closeAll = func() (err error) {
 		for _, closeDB := range closers {
 			err = errors.Join(err, closeDB())
@@ -95,16 +99,27 @@ func (c *consoling) databases(
 	}
 	tools, err := c.each()
 	if err != nil {
-		return nil, closeAll, err
+		return nil, nil, closeAll, err
 	}
 	for _, t := range tools {
 		database, closeDB, err := t.shown(ctx, level)
 		if err != nil {
-			return nil, closeAll, err
+			return nil, nil, closeAll, err
 		}
 		databases, closers = append(databases, database), append(closers, closeDB)
+		if !t.queue.citus {
+			continue
+		}
+		list, closeList, err := t.members(false)
+		if err != nil {
+			return nil, nil, closeAll, err
+		}
+		lists, closers = append(lists, list), append(closers, func() error { closeList(); return nil })
 	}
-	return databases, closeAll, nil
+	if len(lists) > 0 {
+		shards = console.OfFleet(joined(lists))
+	}
+	return databases, shards, closeAll, nil
 }
 
 // shown opens the database of a tool for the console: with a pool to look, and another to

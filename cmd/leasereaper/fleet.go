@@ -133,7 +133,7 @@ func namesOf(tools []*tool) string {
 func (t *tool) withFleet(
 	ctx context.Context, tools []*tool, whole bool, do func(context.Context, *fleet.Fleet) error,
 ) (err error) {
-	var lists []func(context.Context) ([]fleet.Member, error)
+	var lists []memberList
 	var closers []func() error
 	defer func() {
 		for _, closeOne := range closers {
@@ -153,7 +153,19 @@ func (t *tool) withFleet(
 		lists = append(lists, list)
 	}
 	t.began = true
-	f, err := fleet.New(fleet.Config{Members: func(ctx context.Context) (all []fleet.Member, err error) {
+	f, err := fleet.New(fleet.Config{Members: joined(lists)})
+	if err != nil {
+		return err
+	}
+	return do(ctx, f)
+}
+
+// memberList lists members of a fleet.
+type memberList func(context.Context) ([]fleet.Member, error)
+
+// joined is several lists as one.
+func joined(lists []memberList) memberList {
+	return func(ctx context.Context) (all []fleet.Member, err error) {
 		for _, list := range lists {
 			some, err := list(ctx)
 			if err != nil {
@@ -162,15 +174,11 @@ func (t *tool) withFleet(
 			all = append(all, some...)
 		}
 		return all, nil
-	}})
-	if err != nil {
-		return err
 	}
-	return do(ctx, f)
 }
 
 // members lists what a database brings into the fleet.
-func (t *tool) members(whole bool) (list func(context.Context) ([]fleet.Member, error), closeList func(), err error) {
+func (t *tool) members(whole bool) (list memberList, closeList func(), err error) {
 	name, cfg := cmp.Or(t.queue.name, "queue"), t.queue.reaper
 	closeList = func() {}
 	if !t.queue.citus || whole {
