@@ -1,10 +1,15 @@
 package main
 
 import (
+	"errors"
+	"strconv"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lease-governance/leasereaper/reaper"
+	"github.com/lease-governance/leasereaper/reaper/fleet"
 )
 
 // A coordinator that does not answer is one failed line of the fleet. Otherwise nothing would
@@ -25,4 +30,16 @@ func TestCoordinatorThatDoesNotAnswerIsOneMember(t *testing.T) {
 	require.Equal(t, "orders", members[0].Name)
 	_, err = members[0].DB.Begin(t.Context())
 	require.ErrorContains(t, err, "connect")
+}
+
+// A drain that fails halfway shows what it has committed. Otherwise an operator would take the
+// database for untouched.
+func TestFleetLineOfAFailedDrainShowsWhatWasCommitted(t *testing.T) {
+	t.Parallel()
+	result := &reaper.DrainResult{}
+	result.ResetCount = 300
+	outcome := fleet.Outcome[reaper.DrainResult]{Member: "orders", Result: result, Err: errors.New("it broke")}
+	line := outcomeRow(outcome, 1, func(r *reaper.DrainResult) []string { return []string{strconv.Itoa(r.ResetCount)} })
+	require.Equal(t, "300", line[1])
+	require.Contains(t, line[2], "it broke")
 }
