@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"github.com/lease-governance/leasereaper/reaper/fleet"
@@ -191,8 +192,8 @@ func (t *tool) members(whole bool) (list memberList, closeList func(), err error
 	}
 	return func(ctx context.Context) ([]fleet.Member, error) {
 		found, err := shards.Members(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if err != nil { // the coordinator's failure is its own outcome
+			return []fleet.Member{{Name: name, DB: unlisted{err}, Config: cfg}}, nil
 		}
 		for i := range found {
 			found[i].Name = name + " " + found[i].Name
@@ -200,3 +201,9 @@ func (t *tool) members(whole bool) (list memberList, closeList func(), err error
 		return found, nil
 	}, shards.Close, nil
 }
+
+// unlisted is the DB of a Citus database whose shards could not be listed.
+type unlisted struct{ err error }
+
+// Begin fails.
+func (u unlisted) Begin(context.Context) (pgx.Tx, error) { return nil, u.err }

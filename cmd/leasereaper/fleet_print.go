@@ -96,9 +96,10 @@ func printOutcomes[T any](
 // outcomeRow is a member's line: its name, the cells of its result, and its error.
 func outcomeRow[T any](o fleet.Outcome[T], width int, row func(*T) []string) []string {
 	cells, said := make([]string, width), none
-	if o.Err == nil {
+	if o.Result != nil { // with an error too: what was committed before it
 		cells = row(o.Result)
-	} else {
+	}
+	if o.Err != nil {
 		said = message(o.Err)
 	}
 	return slices.Concat([]string{clean(o.Member)}, cells, []string{said})

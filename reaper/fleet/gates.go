@@ -24,10 +24,10 @@ const closeTimeout = 5 * time.Second
 // If some were not closed, the error is a [*NotClosedError] with their names. The gate of a
 // member whose time ended may be closed nevertheless. Calling again is safe.
 //
-// If Members fails, CloseGates closes the gates of the last list that this Fleet has had. Then
+// If Members fails, or takes more than five seconds or half the time of ctx, CloseGates closes the gates of the last list that this Fleet has had. Then
 // the error also wraps that of Members, since there may be members that it does not know.
 func (f *Fleet) CloseGates(ctx context.Context, actor string) ([]Outcome[struct{}], error) {
-	members, err := f.list(ctx)
+	members, err := f.listToClose(ctx)
 	if known := f.known.Load(); err != nil && known != nil {
 		members = *known
 	}
@@ -45,6 +45,20 @@ func (f *Fleet) CloseGates(ctx context.Context, actor string) ([]Outcome[struct{
 		err = errors.Join(err, &NotClosedError{Members: open})
 	}
 	return outcomes, err
+}
+
+// listToClose asks for the members, for a part of the time if there is an earlier list.
+func (f *Fleet) listToClose(ctx context.Context) ([]Member, error) {
+	if f.known.Load() == nil {
+		return f.list(ctx)
+	}
+	wait := closeTimeout
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return f.list(ctx)
 }
 
 // closeGate closes the gate of one member.

@@ -20,7 +20,7 @@ type memberLoop struct {
 	run      *run
 	name     string
 	member   Member             // the one that has the loop
-	stop     context.CancelFunc // ends the member's loop; nil: no member was taken yet
+	stop     context.CancelFunc // ends the member's loop; nil: no loop runs
 	stopping bool               // the loop was told to end
 	late     bool               // it was logged that it has not
 	next     *start             // what to start when the loop has ended; nil: nothing
@@ -83,10 +83,12 @@ func (l *memberLoop) take(ctx context.Context) (context.Context, *start) {
 }
 
 // leaves reports whether the member whose loop has ended is not the next one again, as one
-// that was unlisted for a moment.
+// that was unlisted for a moment. From here on the next one is to be released by itself if it
+// is not started.
 func (l *memberLoop) leaves() bool {
 	l.run.mu.Lock()
 	defer l.run.mu.Unlock()
+	l.stop = nil
 	return l.next == nil || !same(l.next.member, l.member)
 }
 
