@@ -65,6 +65,11 @@ func (t *tool) fleetClose(ctx context.Context, f *fleet.Fleet) error {
 	if err != nil && !errors.As(err, &open) {
 		return err
 	}
+	for i := range outcomes {
+		if outcomes[i].Err != nil {
+			outcomes[i].Result = nil // not closed
+		}
+	}
 	return printOutcomes(t, outcomes, []string{"GATE"}, func(*struct{}) []string { return []string{"closed"} }, nil)
 }
 

@@ -24,8 +24,9 @@ const closeTimeout = 5 * time.Second
 // If some were not closed, the error is a [*NotClosedError] with their names. The gate of a
 // member whose time ended may be closed nevertheless. Calling again is safe.
 //
-// If Members fails, or takes more than five seconds or half the time of ctx, CloseGates closes the gates of the last list that this Fleet has had. Then
-// the error also wraps that of Members, since there may be members that it does not know.
+// If Members fails, or takes more than five seconds or half the time of ctx, CloseGates closes
+// the gates of the last list that this Fleet has had, if it has had one. Then the error also
+// wraps that of Members, since there may be members that it does not know.
 func (f *Fleet) CloseGates(ctx context.Context, actor string) ([]Outcome[struct{}], error) {
 	members, err := f.listToClose(ctx)
 	if known := f.known.Load(); err != nil && known != nil {
